@@ -1,0 +1,1 @@
+"""Benchmarks of PS2Stream: they use its public interface only."""

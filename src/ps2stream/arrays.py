@@ -1,0 +1,158 @@
+"""Flat arrays: ragged rows, and the memory that indexes live in.
+
+An index is a NamedTuple of flat arrays. Where the bytes are is the business of a
+:class:`Storage`: on the heap of one process, or in files that every process of a host
+maps, so that any of them can serve any worker at once and nothing is held twice.
+"""
+
+from __future__ import annotations
+
+import errno
+import mmap
+import os
+import shutil
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, NamedTuple, Protocol, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+from ps2stream.errors import StateError
+
+UInt64s = npt.NDArray[np.uint64]
+UInt32s = npt.NDArray[np.uint32]
+UInt8s = npt.NDArray[np.uint8]
+Int64s = npt.NDArray[np.int64]
+Int32s = npt.NDArray[np.int32]
+Float64s = npt.NDArray[np.float64]
+Array = npt.NDArray[Any]
+
+_Struct = TypeVar("_Struct", bound=tuple[Any, ...])
+
+
+class Ragged(NamedTuple):
+    """Row ``i`` is ``values[offsets[i]:offsets[i + 1]]``; ``offsets`` has one more entry than rows."""
+
+    values: Array
+    offsets: Int64s
+
+    @property
+    def n_rows(self) -> int:
+        return len(self.offsets) - 1
+
+    def row(self, index: int) -> Array:
+        return self.values[self.offsets[index] : self.offsets[index + 1]]
+
+
+class Storage(Protocol):
+    """Give zeroed arrays by name, and larger ones in their place."""
+
+    def create(self, name: str, dtype: npt.DTypeLike, size: int) -> Array:
+        """Return a zeroed array; one of the same name is forgotten."""
+        ...
+
+    def grow(self, name: str, array: Array, size: int) -> Array:
+        """Return a longer array that starts with the contents of ``array``; the rest is zero."""
+        ...
+
+
+class HeapStorage:
+    """Arrays of one process."""
+
+    def create(self, name: str, dtype: npt.DTypeLike, size: int) -> Array:
+        return np.zeros(size, dtype)
+
+    def grow(self, name: str, array: Array, size: int) -> Array:
+        longer = np.zeros(size, array.dtype)
+        longer[: len(array)] = array
+        return longer
+
+
+class MappedStorage:
+    """Arrays in files of one directory, shared by all processes that map them.
+
+    The blocks of a file are reserved before it is mapped: on a full disk the caller gets an
+    error it can report, where a sparse file would end the process with SIGBUS.
+    """
+
+    def __init__(self, directory: Path) -> None:
+        self.directory = directory
+        directory.mkdir(parents=True, exist_ok=True)
+
+    def create(self, name: str, dtype: npt.DTypeLike, size: int) -> Array:
+        # A new file in place of the old one: who still maps the old one keeps its view.
+        staged = self._path(name).with_suffix(".new")
+        staged.unlink(missing_ok=True)
+        array = self._map(staged, np.dtype(dtype), size)
+        staged.replace(self._path(name))
+        return array
+
+    def grow(self, name: str, array: Array, size: int) -> Array:
+        return self._map(self._path(name), array.dtype, size)
+
+    def open(self, name: str, dtype: npt.DTypeLike, *, shared: bool) -> Array:
+        """Map an existing array; with ``shared=False`` writes stay private to this process.
+
+        Readers map privately rather than read-only because numba would compile every kernel
+        a second time for read-only arrays.
+        """
+        path = self._path(name)
+        try:
+            with path.open("r+b") as file:
+                access = mmap.ACCESS_WRITE if shared else mmap.ACCESS_COPY
+                return np.frombuffer(mmap.mmap(file.fileno(), 0, access=access), dtype)
+        except (OSError, ValueError) as error:
+            raise StateError(f"index file {path} cannot be mapped: {error}") from error
+
+    def remove(self) -> None:
+        shutil.rmtree(self.directory, ignore_errors=True)
+
+    def _path(self, name: str) -> Path:
+        return self.directory / f"{name}.array"
+
+    def _map(self, path: Path, dtype: np.dtype[Any], size: int) -> Array:
+        n_bytes = max(size, 1) * dtype.itemsize
+        try:
+            with path.open("a+b") as file:
+                os.posix_fallocate(file.fileno(), 0, n_bytes)
+                return np.frombuffer(mmap.mmap(file.fileno(), n_bytes), dtype)
+        except OSError as error:
+            if error.errno == errno.ENOSPC:
+                raise StateError(
+                    f"no space left for index file {path}: {n_bytes:,} bytes were needed"
+                ) from error
+            raise StateError(f"index file {path} cannot be written: {error}") from error
+
+
+def create_struct(
+    kind: type[_Struct],
+    dtypes: Mapping[str, npt.DTypeLike],
+    sizes: Mapping[str, int],
+    storage: Storage,
+) -> _Struct:
+    """Build a NamedTuple of zeroed arrays."""
+    return kind(**{name: storage.create(name, dtype, sizes[name]) for name, dtype in dtypes.items()})
+
+
+def open_struct(
+    kind: type[_Struct], dtypes: Mapping[str, npt.DTypeLike], storage: MappedStorage, *, shared: bool
+) -> _Struct:
+    """Map a NamedTuple of arrays that :func:`create_struct` made."""
+    return kind(**{name: storage.open(name, dtype, shared=shared) for name, dtype in dtypes.items()})
+
+
+def n_bytes(struct: tuple[Any, ...]) -> int:
+    """Count the bytes that the arrays of a struct occupy."""
+    return sum(array.nbytes for array in struct if isinstance(array, np.ndarray))
+
+
+def frozen(array: Array) -> Array:
+    """View an array as kernels take their input: aligned, contiguous, read-only.
+
+    numba compiles a kernel anew for every kind of array. Arrow gives read-only ones, numpy
+    writeable ones; with one kind for all input each kernel is compiled once, ahead of time.
+    """
+    view = np.require(array, requirements=["ALIGNED", "C_CONTIGUOUS"]).view()
+    view.setflags(write=False)
+    return view

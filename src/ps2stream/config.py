@@ -1,0 +1,57 @@
+"""Settings: what a user chooses. No state and no engine in here."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ps2stream.errors import ConfigError
+from ps2stream.matching.index import GI2Settings
+from ps2stream.model.space import WORLD, Grid
+from ps2stream.partitioning import PARTITIONERS
+from ps2stream.partitioning.plan import Plan
+from ps2stream.text.tokenizer import Tokenizer
+
+MAX_WORKERS = 1024
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """How a deployment divides its work and what it takes for a term.
+
+    ``grid_bits``: a worker's GI2 has ``2**grid_bits`` columns and rows over the world. Cells
+    without subscriptions cost nothing, so the grid is fine everywhere; the default is measured
+    (docs/performance.md).
+    ``batch_events``: the most events of a micro-batch.
+    ``sample_events``: how many events at the start of a stream the first plan is made from.
+    """
+
+    n_workers: int = 4
+    n_dispatchers: int = 2
+    partitioner: str = "grid"
+    stop_words: tuple[str, ...] = ()
+    grid_bits: int = 11
+    max_cells: int = 16
+    batch_events: int = 100_000
+    sample_events: int = 50_000
+
+    def __post_init__(self) -> None:
+        _check("workers", self.n_workers, 1, MAX_WORKERS)
+        _check("dispatchers", self.n_dispatchers, 1, MAX_WORKERS)
+        _check("grid_bits", self.grid_bits, 1, 20)
+        _check("max_cells", self.max_cells, 1, 4096)
+        _check("batch_events", self.batch_events, 1, 100_000_000)
+        _check("sample_events", self.sample_events, 0, 100_000_000)
+        if self.partitioner not in PARTITIONERS:
+            known = ", ".join(sorted(PARTITIONERS))
+            raise ConfigError(f"partitioner must be one of {known}; got {self.partitioner!r}")
+
+    def tokenizer(self) -> Tokenizer:
+        return Tokenizer(self.stop_words)
+
+    def index_settings(self, plan: Plan) -> GI2Settings:
+        return GI2Settings(Grid.over(WORLD, self.grid_bits), plan.grid, self.max_cells)
+
+
+def _check(name: str, value: int, least: int, most: int) -> None:
+    if not least <= value <= most:
+        raise ConfigError(f"{name} must lie between {least} and {most:,}; got {value:,}")

@@ -1,0 +1,222 @@
+"""Packets: events as two Arrow IPC streams, publications and updates, each with a checksum."""
+
+from __future__ import annotations
+
+import struct
+import zlib
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from ps2stream.errors import JournalError, SchemaError
+from ps2stream.model.schemas import EVENTS, PUBLISH
+
+
+def _columns(*names: str) -> pa.Schema:
+    return pa.schema([EVENTS.field(name) for name in names])
+
+
+#: The publications of a packet.
+PUBLICATIONS = _columns("seq", "id", "lat", "lon", "text")
+
+#: The other events of a packet: subscribe, unsubscribe, and what has no known operation.
+UPDATES = _columns("seq", "op", "id", "expression", "min_lon", "min_lat", "max_lon", "max_lat")
+
+_NO_PUBLICATIONS = pa.RecordBatch.from_pylist([], schema=PUBLICATIONS)
+_NO_UPDATES = pa.RecordBatch.from_pylist([], schema=UPDATES)
+
+#: An append of more is split. Small enough that a range divides well over several readers; larger
+#: packets were not faster.
+MAX_PACKET_EVENTS = 20_000
+
+#: The same for long texts; SQLite takes blobs of up to 1 GB.
+MAX_PACKET_BYTES = 32 * 1024 * 1024
+
+# One append is written by one thread; Arrow's pool would only cost the hand-over.
+_IPC_OPTIONS = pa.ipc.IpcWriteOptions(use_threads=False)
+
+_HEADER = struct.Struct("<6q")
+
+
+@dataclass(frozen=True, slots=True)
+class EncodedPacket:
+    """Events as bytes, without a place in a journal; an empty half is None."""
+
+    first_seq: int
+    last_seq: int
+    n_publications: int
+    n_updates: int
+    updates: bytes | None
+    publications: bytes | None
+
+    def placed(self, position: int, appended_us: int) -> Packet:
+        """Give the packet its place in a journal."""
+        return Packet(
+            position=position,
+            first_seq=self.first_seq,
+            last_seq=self.last_seq,
+            appended_us=appended_us,
+            n_publications=self.n_publications,
+            n_updates=self.n_updates,
+            updates=self.updates,
+            publications=self.publications,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class PacketSpan:
+    """The size of a packet, known without reading its payload."""
+
+    position: int
+    n_publications: int
+    n_updates: int
+    last_seq: int
+    appended_us: int
+
+    @property
+    def n_events(self) -> int:
+        return self.n_publications + self.n_updates
+
+
+@dataclass(frozen=True, slots=True)
+class Packet:
+    """A packet as read from a journal.
+
+    A half is None when it has no events, was not asked for, or fails its checksum; in the last
+    case ``damage`` names the packet and the half.
+    """
+
+    position: int
+    first_seq: int
+    last_seq: int
+    appended_us: int
+    n_publications: int
+    n_updates: int
+    updates: bytes | None
+    publications: bytes | None
+    damage: str | None = None
+
+
+def conform(events: pa.RecordBatch | pa.Table, *, with_seq: bool) -> pa.Table:
+    """Return exactly the columns of ``EVENTS``, in its order, or say which one is missing or differs."""
+    table = pa.Table.from_batches([events]) if isinstance(events, pa.RecordBatch) else events
+    schema = EVENTS if with_seq else EVENTS.remove(EVENTS.get_field_index("seq"))
+    for field in schema:
+        found = table.schema.get_all_field_indices(field.name)
+        if len(found) != 1:
+            problem = "is missing" if not found else "occurs more than once"
+            raise SchemaError(f"events need a column {field.name!r} of type {field.type}; it {problem}")
+        came = table.schema.field(found[0]).type
+        if came != field.type:
+            raise SchemaError(f"events need a column {field.name!r} of type {field.type}; got {came}")
+    return table.select(schema.names)
+
+
+def split(events: pa.Table) -> Iterator[pa.RecordBatch]:
+    """Cut events into batches that fit a packet, in order; a single event always fits."""
+    start = 0
+    while start < events.num_rows:
+        part = events.slice(start, MAX_PACKET_EVENTS)
+        while part.nbytes > MAX_PACKET_BYTES and part.num_rows > 1:
+            part = part.slice(0, part.num_rows // 2)
+        yield part.combine_chunks().to_batches()[0]
+        start += part.num_rows
+
+
+def encode(events: pa.RecordBatch) -> EncodedPacket:
+    """Encode at least one event, with increasing seqs, as a packet.
+
+    Each kind keeps only its own columns: what a publish event says under ``expression`` is dropped.
+    """
+    published = pc.fill_null(pc.equal(events.column("op"), PUBLISH), False)
+    n_publications = published.true_count
+    n_updates = events.num_rows - n_publications
+    return EncodedPacket(
+        first_seq=events.column("seq")[0].as_py(),
+        last_seq=events.column("seq")[-1].as_py(),
+        n_publications=n_publications,
+        n_updates=n_updates,
+        updates=_half(events, UPDATES, pc.invert(published), n_updates),
+        publications=_half(events, PUBLICATIONS, published, n_publications),
+    )
+
+
+def _half(events: pa.RecordBatch, schema: pa.Schema, chosen: pa.BooleanArray, n_chosen: int) -> bytes | None:
+    if n_chosen == 0:
+        return None
+    half = events.select(schema.names)
+    if n_chosen < events.num_rows:
+        half = half.filter(chosen)
+    # A caller's field may be "not null" or carry metadata; what is stored has our schema.
+    stored = pa.RecordBatch.from_arrays(half.columns, schema=schema)
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, schema, options=_IPC_OPTIONS) as writer:
+        writer.write_batch(stored)
+    encoded: bytes = sink.getvalue().to_pybytes()
+    return encoded
+
+
+def decode_publications(blob: bytes | None) -> pa.RecordBatch:
+    """Decode the publications of a packet without copying; none give an empty batch."""
+    return _NO_PUBLICATIONS if blob is None else _decode(blob, PUBLICATIONS, "publications")
+
+
+def decode_updates(blob: bytes | None) -> pa.RecordBatch:
+    """Decode the updates of a packet without copying; none give an empty batch."""
+    return _NO_UPDATES if blob is None else _decode(blob, UPDATES, "updates")
+
+
+def _decode(blob: bytes, schema: pa.Schema, name: str) -> pa.RecordBatch:
+    try:
+        with pa.ipc.open_stream(blob) as reader:
+            batch = reader.read_next_batch()
+    except (pa.ArrowException, OSError, StopIteration) as error:
+        raise JournalError(
+            f"{name} of a packet must be an Arrow IPC stream with one batch; got {error!r}"
+        ) from error
+    if not batch.schema.equals(schema):
+        came = ", ".join(f"{field.name} {field.type}" for field in batch.schema)
+        raise JournalError(f"{name} of a packet must have the columns {schema.names}; got {came}")
+    return batch
+
+
+def checksum(packet: Packet, payload: bytes | None) -> int:
+    """Return the CRC-32 of one half of a packet together with the packet's own numbers.
+
+    So a wrong number counts as damage too, and a payload does not pass under another packet.
+    """
+    header = _HEADER.pack(
+        packet.position,
+        packet.first_seq,
+        packet.last_seq,
+        packet.appended_us,
+        packet.n_publications,
+        packet.n_updates,
+    )
+    return zlib.crc32(payload or b"", zlib.crc32(header))
+
+
+def verify(packet: Packet, *, updates_crc32: int, publications_crc32: int | None) -> Packet:
+    """Return the packet with every half removed that fails its checksum; None skips that half."""
+    updates, publications = packet.updates, packet.publications
+    damaged = []
+    if not _intact(packet, updates, updates_crc32):
+        damaged.append("updates")
+        updates = None
+    if publications_crc32 is not None and not _intact(packet, publications, publications_crc32):
+        damaged.append("publications")
+        publications = None
+    if not damaged:
+        return packet
+    damage = f"packet {packet.position} of the journal is damaged: wrong checksum of {' and '.join(damaged)}"
+    return replace(packet, updates=updates, publications=publications, damage=damage)
+
+
+def _intact(packet: Packet, payload: bytes | None, expected: int) -> bool:
+    try:
+        return checksum(packet, payload) == expected
+    except (struct.error, TypeError):
+        # SQLite stores any type in any column: a damaged value may not even be a number or bytes.
+        return False

@@ -1,0 +1,68 @@
+"""The only place that configures numba.
+
+Compiled kernels are kept on disk between runs. numba notices a change of the file that
+holds a kernel but not of a kernel or constant it uses from another file, so the cache
+directory is named after the contents of all files that have a part in kernels: a stale one
+cannot be loaded, and an old version's cache is simply never looked at again.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import hashlib
+import os
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, TypeVar, cast
+
+import numba
+
+_Function = TypeVar("_Function", bound=Callable[..., Any])
+
+
+def _cache_directory() -> Path:
+    root = os.environ.get("PS2STREAM_CACHE_DIR")
+    base = Path(root) if root else Path(os.environ.get("XDG_CACHE_HOME", "~/.cache")).expanduser() / "ps2stream"
+    sources = hashlib.sha256(f"{numba.__version__}".encode())
+    for path in sorted(Path(__file__).parent.rglob("*.py")):
+        source = path.read_bytes()
+        if b"import kernel" in source or b"import inlined" in source or path.name == "layout.py":
+            sources.update(source)
+    return base / f"kernels-{sources.hexdigest()[:16]}"
+
+
+if "NUMBA_CACHE_DIR" not in os.environ:
+    numba.config.CACHE_DIR = str(_cache_directory())
+
+
+def kernel(function: _Function) -> _Function:
+    """Compile a function of flat arrays; it runs without the interpreter lock.
+
+    ``error_model="numpy"`` drops the check for division by zero; kernels check nothing,
+    their callers do (``model.events`` is the border).
+    """
+    return cast(_Function, numba.njit(cache=True, nogil=True, error_model="numpy")(function))
+
+
+def inlined(function: _Function) -> _Function:
+    """Like :func:`kernel`, for small functions that only other kernels call."""
+    return cast(
+        _Function,
+        numba.njit(cache=True, nogil=True, error_model="numpy", inline="never")(function),
+    )
+
+
+@contextlib.contextmanager
+def one_compiler() -> Iterator[None]:
+    """Let one process of the host compile while the others wait to load what it compiled."""
+    directory = Path(numba.config.CACHE_DIR)
+    try:
+        directory.mkdir(parents=True, exist_ok=True)
+        lock = (directory / "lock").open("a")
+    except OSError:  # a read-only home: everybody compiles for himself
+        yield
+        return
+    with lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield

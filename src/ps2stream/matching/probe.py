@@ -1,0 +1,126 @@
+"""Kernels that read a GI2: probe the lists of a publication, verify what they hold (Sec. IV-D)."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ps2stream.arrays import Int64s, UInt64s
+from ps2stream.kernels import kernel
+from ps2stream.matching.insert import bloom_of, find_list, quantise, remove_posting
+from ps2stream.matching.layout import LEVELS, Found, GI2Arrays, Probes
+from ps2stream.model.space import Grid, cell_seed, cell_term_key, column_of, contains, row_of
+
+
+@kernel
+def holds(terms: UInt64s, start: int, stop: int, term: np.uint64) -> bool:
+    """Say whether a sorted stretch of terms has a term."""
+    low, high = start, stop
+    while low < high:
+        middle = (low + high) >> 1
+        if terms[middle] < term:
+            low = middle + 1
+        else:
+            high = middle
+    return low < stop and terms[low] == term
+
+
+@kernel
+def satisfied(arrays: GI2Arrays, clause: int, probes: Probes, row: int) -> bool:
+    """Say whether a publication has all terms of a clause."""
+    start, stop = probes.term_offsets[row], probes.term_offsets[row + 1]
+    for i in range(arrays.clause_first_term[clause], arrays.clause_first_term[clause + 1]):
+        if not holds(probes.terms, start, stop, arrays.terms[i]):
+            return False
+    return True
+
+
+@kernel
+def verify(arrays: GI2Arrays, clause: int, probes: Probes, row: int) -> bool:
+    """Say whether this clause is the one that reports a match of its subscription.
+
+    Every clause is posted, and several may be satisfied; only the first in stored order
+    reports. So each match is found once, by the one worker that owns that clause's term.
+    """
+    sub = np.int64(arrays.clause_sub[clause])
+    if not arrays.sub_seq_from[sub] < probes.seq[row] < arrays.sub_seq_to[sub]:
+        return False
+    if not contains(arrays.sub_bounds, sub, probes.lon[row], probes.lat[row]):
+        return False
+    if not satisfied(arrays, clause, probes, row):
+        return False
+    for earlier in range(np.int64(arrays.sub_first_clause[sub]), clause):
+        if satisfied(arrays, earlier, probes, row):
+            return False
+    return True
+
+
+@kernel
+def probe(
+    arrays: GI2Arrays, grids: tuple[Grid, Grid], probes: Probes, start: int, horizon: int, found: Found
+) -> tuple[int, int]:
+    """Match the publications from row ``start`` on; return (first row not done, matches written).
+
+    Stops before the publication whose matches do not fit into ``found``. Postings of
+    subscriptions that ended at or before ``horizon`` are removed on the way: no publication
+    that can still come, replays included, has a seq below it.
+    """
+    grid, counters = grids
+    n_found = 0
+    for row in range(start, len(probes.seq)):
+        lon, lat = probes.lon[row], probes.lat[row]
+        column, line = column_of(grid, lon), row_of(grid, lat)
+        x, y = (lon - grid.min_lon) * grid.columns_per_degree, (lat - grid.min_lat) * grid.rows_per_degree
+        first, stop = probes.term_offsets[row], probes.term_offsets[row + 1]
+        missing = ~bloom_of(probes.terms, first, stop)
+        n_before = n_found
+        n_candidates = 0
+        for level in range(grid.bits + 1):
+            if arrays.head[LEVELS + level] == 0:
+                continue
+            seed = cell_seed(level, column >> level, line >> level)
+            at_x, at_y = quantise(x, level, column >> level), quantise(y, level, line >> level)
+            for i in range(first, stop):
+                if not probes.is_probe[i]:
+                    continue
+                place = find_list(arrays.list_key, cell_term_key(seed, probes.terms[i]))
+                position = np.int64(arrays.list_start[place])
+                n_candidates += np.int64(arrays.list_length[place])
+                while position < np.int64(arrays.list_start[place]) + np.int64(arrays.list_length[place]):
+                    word = arrays.postings[2 * position + 1]
+                    if (
+                        arrays.postings[2 * position] & missing != np.uint64(0)
+                        or at_x < np.int64(word & np.uint64(255))
+                        or at_x > np.int64(word >> np.uint64(8) & np.uint64(255))
+                        or at_y < np.int64(word >> np.uint64(16) & np.uint64(255))
+                        or at_y > np.int64(word >> np.uint64(24) & np.uint64(255))
+                    ):
+                        position += 1
+                        continue
+                    clause = np.int64(word >> np.uint64(32))
+                    sub = np.int64(arrays.clause_sub[clause])
+                    if arrays.sub_seq_to[sub] <= horizon:
+                        remove_posting(arrays, place, position)
+                        continue
+                    if verify(arrays, clause, probes, row):
+                        if n_found == len(found.publication):
+                            return row, n_before
+                        found.publication[n_found] = row
+                        found.subscription[n_found] = arrays.sub_seq_from[sub]
+                        n_found += 1
+                    position += 1
+        cell = row_of(counters, lat) << counters.bits | column_of(counters, lon)
+        arrays.cell_publications[cell] += 1
+        arrays.cell_candidates[cell] += n_candidates
+        arrays.cell_matches[cell] += n_found - n_before
+    return len(probes.seq), n_found
+
+
+@kernel
+def live_rows(arrays: GI2Arrays, n_subs: int, horizon: int, rows: Int64s) -> int:
+    """List the slots that can still match, for compaction; return how many."""
+    n = 0
+    for sub in range(n_subs):
+        if arrays.sub_seq_to[sub] > horizon:
+            rows[n] = sub
+            n += 1
+    return n

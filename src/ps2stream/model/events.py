@@ -1,0 +1,230 @@
+"""The border: what comes in is checked here, once, and nowhere behind.
+
+A bad record is data. It leaves by the rejected output with its reason, and the rest of the
+batch goes on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from ps2stream.arrays import Float64s, Int64s
+from ps2stream.errors import SchemaError
+from ps2stream.model.schemas import EVENTS, OPERATIONS, PUBLISH, REJECTED, SUBSCRIBE, UNSUBSCRIBE
+from ps2stream.model.space import MAX_LAT, MAX_LON, check_point, check_region
+
+#: Publications on their own, as packets carry them.
+PUBLICATIONS = pa.schema([EVENTS.field(name) for name in ("seq", "id", "lat", "lon", "text")])
+#: Subscribe and unsubscribe events on their own.
+UPDATES = pa.schema(
+    [
+        EVENTS.field(name)
+        for name in ("seq", "op", "id", "expression", "min_lon", "min_lat", "max_lon", "max_lat")
+    ]
+)
+
+_Mask = npt.NDArray[np.bool_]
+
+
+class Publications(NamedTuple):
+    """Valid publications, in columns."""
+
+    seq: Int64s
+    ids: pa.Array
+    lon: Float64s
+    lat: Float64s
+    texts: pa.Array
+
+
+class Updates(NamedTuple):
+    """Valid subscribe and unsubscribe events, in columns; expressions are not parsed yet."""
+
+    seq: Int64s
+    is_subscribe: _Mask
+    ids: pa.Array
+    expressions: pa.Array
+    bounds: Float64s  # four a row: min_lon, min_lat, max_lon, max_lat; NaN for unsubscribe
+
+
+def conform(events: pa.Table | pa.RecordBatch, schema: pa.Schema = EVENTS, where: str = "events") -> Any:
+    """Select and cast the columns of a schema; say which one is missing or of the wrong type."""
+    columns = []
+    for field in schema:
+        if field.name not in events.schema.names:
+            raise SchemaError(
+                f"{where}: column {field.name!r} ({field.type}) is missing; found {events.schema.names}"
+            )
+        column = events.column(field.name)
+        if column.type != field.type:
+            if not _castable(column.type, field.type):
+                raise SchemaError(
+                    f"{where}: column {field.name!r} must be {field.type}; got {column.type}"
+                )
+            try:
+                column = column.cast(field.type)
+            except pa.ArrowInvalid as error:
+                raise SchemaError(f"{where}: column {field.name!r}: {error}") from error
+        columns.append(column)
+    return type(events).from_arrays(columns, schema=schema)
+
+
+def _castable(found: pa.DataType, wanted: pa.DataType) -> bool:
+    if pa.types.is_null(found):
+        return True
+    if pa.types.is_dictionary(found):
+        found = found.value_type
+    if pa.types.is_string(wanted):
+        return bool(pa.types.is_string(found) or pa.types.is_large_string(found) or pa.types.is_string_view(found))
+    if pa.types.is_float64(wanted):
+        return bool(pa.types.is_floating(found) or pa.types.is_integer(found))
+    return bool(pa.types.is_integer(found))
+
+
+def split(events: pa.RecordBatch) -> tuple[pa.RecordBatch, pa.RecordBatch]:
+    """Part publications from the rest; an unknown op goes with the updates, which reject it."""
+    is_publish = pc.fill_null(pc.equal(events.column("op"), PUBLISH), False)
+    publications = events.filter(is_publish).select(PUBLICATIONS.names)
+    updates = events.filter(pc.invert(is_publish)).select(UPDATES.names)
+    return publications, updates
+
+
+def in_order(events: pa.RecordBatch, high_water: int | None) -> tuple[pa.RecordBatch, pa.RecordBatch, int | None]:
+    """Keep the events whose seq is above all before it; return (kept, rejected, new high-water mark)."""
+    seq = events.column("seq")
+    if seq.null_count == 0 and events.num_rows:
+        values = seq.to_numpy()
+        above = high_water is None or values[0] > high_water
+        if above and bool(np.all(values[1:] > values[:-1])):
+            return events, nothing_rejected(), int(values[-1])
+    kept, reasons = [], {}
+    for row, value in enumerate(seq.to_pylist()):
+        if value is None:
+            reasons[row] = "seq is missing"
+        elif high_water is not None and value <= high_water:
+            reasons[row] = f"seq must be above {high_water}, the one before it; got {value}"
+        else:
+            high_water = value
+            kept.append(row)
+    taken = events.take(pa.array(kept, pa.int64()))
+    return taken, rejection(events, reasons), high_water
+
+
+def not_late(events: pa.RecordBatch, high_water: int) -> tuple[pa.RecordBatch, pa.RecordBatch]:
+    """Keep the events whose seq is above the high-water mark, in whatever order; return (kept, rejected)."""
+    seq = events.column("seq")
+    late = pc.fill_null(pc.less_equal(seq, high_water), True)
+    rows = np.flatnonzero(late.to_numpy(zero_copy_only=False))
+    if not len(rows):
+        return events, nothing_rejected()
+    reasons = {
+        int(row): "seq is missing"
+        if seq[int(row)].as_py() is None
+        else f"seq must be above {high_water}, the last of the batch before; got {seq[int(row)].as_py()}"
+        for row in rows
+    }
+    return events.filter(pc.invert(late)), rejection(events, reasons)
+
+
+def check_publications(batch: pa.RecordBatch) -> tuple[Publications, pa.RecordBatch]:
+    """Part the valid publications of a batch from the rejected ones."""
+    lat, lon = _floats(batch.column("lat")), _floats(batch.column("lon"))
+    bad = _bad_ids(batch.column("id")) | _out_of(lat, MAX_LAT) | _out_of(lon, MAX_LON)
+    bad |= pc.is_null(batch.column("text")).to_numpy(zero_copy_only=False)
+    rejected = nothing_rejected()
+    if bad.any():
+        reasons = {int(row): _why_not_publish(batch, int(row)) for row in np.flatnonzero(bad)}
+        rejected = rejection(batch, reasons, op=PUBLISH)
+        batch = batch.filter(pa.array(~bad))
+        lat, lon = lat[~bad], lon[~bad]
+    seq = batch.column("seq").to_numpy()
+    return Publications(seq, batch.column("id"), lon, lat, batch.column("text")), rejected
+
+
+def check_updates(batch: pa.RecordBatch) -> tuple[Updates, pa.RecordBatch]:
+    """Part the valid subscribe and unsubscribe events of a batch from the rejected ones."""
+    op = batch.column("op")
+    is_subscribe = pc.fill_null(pc.equal(op, SUBSCRIBE), False).to_numpy(zero_copy_only=False)
+    is_unsubscribe = pc.fill_null(pc.equal(op, UNSUBSCRIBE), False).to_numpy(zero_copy_only=False)
+    corners = [_floats(batch.column(name)) for name in ("min_lon", "min_lat", "max_lon", "max_lat")]
+    bounds = np.column_stack(corners) if batch.num_rows else np.empty((0, 4))
+    bad_region = _out_of(bounds[:, 0], MAX_LON) | _out_of(bounds[:, 2], MAX_LON)
+    bad_region |= _out_of(bounds[:, 1], MAX_LAT) | _out_of(bounds[:, 3], MAX_LAT)
+    bad_region |= bounds[:, 1] > bounds[:, 3]
+    no_expression = pc.is_null(batch.column("expression")).to_numpy(zero_copy_only=False)
+    bad = ~(is_subscribe | is_unsubscribe) | _bad_ids(batch.column("id"))
+    bad |= is_subscribe & (bad_region | no_expression)
+    rejected = nothing_rejected()
+    if bad.any():
+        reasons = {int(row): _why_not_update(batch, int(row)) for row in np.flatnonzero(bad)}
+        rejected = rejection(batch, reasons)
+        batch = batch.filter(pa.array(~bad))
+        is_subscribe, bounds = is_subscribe[~bad], bounds[~bad]
+    updates = Updates(
+        batch.column("seq").to_numpy(),
+        is_subscribe,
+        batch.column("id"),
+        batch.column("expression"),
+        np.ascontiguousarray(bounds).reshape(-1),
+    )
+    return updates, rejected
+
+
+def rejection(batch: pa.RecordBatch, reasons: dict[int, str], op: str | None = None) -> pa.RecordBatch:
+    """Build rejected records for some rows of a batch; ``op`` where the batch has no such column."""
+    rows = pa.array(list(reasons), pa.int64())
+    ops = batch.column("op").take(rows) if op is None else pa.array([op] * len(reasons), pa.string())
+    columns = [batch.column("seq").take(rows), ops, batch.column("id").take(rows)]
+    return pa.RecordBatch.from_arrays(
+        [*columns, pa.array(list(reasons.values()), pa.string())], schema=REJECTED
+    )
+
+
+def rejected_records(records: Sequence[tuple[int | None, str | None, str | None, str]]) -> pa.RecordBatch:
+    """Build rejected records from (seq, op, id, reason) rows."""
+    columns = list(zip(*records, strict=True)) or [[], [], [], []]
+    arrays = [pa.array(column, field.type) for column, field in zip(columns, REJECTED, strict=True)]
+    return pa.RecordBatch.from_arrays(arrays, schema=REJECTED)
+
+
+def nothing_rejected() -> pa.RecordBatch:
+    return rejected_records([])
+
+
+def _floats(column: pa.Array) -> Float64s:
+    values: Float64s = column.fill_null(float("nan")).to_numpy(zero_copy_only=False)
+    return values
+
+
+def _out_of(values: Float64s, bound: float) -> _Mask:
+    # Written so that NaN, for which every comparison is false, counts as out.
+    return ~((values >= -bound) & (values <= bound))
+
+
+def _bad_ids(ids: pa.Array) -> _Mask:
+    mask: _Mask = pc.fill_null(pc.equal(pc.binary_length(ids), 0), True).to_numpy(zero_copy_only=False)
+    return mask
+
+
+def _why_not_publish(batch: pa.RecordBatch, row: int) -> str:
+    if not batch.column("id")[row].as_py():
+        return "id must be a non-empty string"
+    reason = check_point(batch.column("lon")[row].as_py(), batch.column("lat")[row].as_py())
+    return reason or "text is missing"
+
+
+def _why_not_update(batch: pa.RecordBatch, row: int) -> str:
+    op = batch.column("op")[row].as_py()
+    if op not in OPERATIONS:
+        return f"op must be one of {', '.join(OPERATIONS)}; got {op!r}"
+    if not batch.column("id")[row].as_py():
+        return "id must be a non-empty string"
+    if batch.column("expression")[row].as_py() is None:
+        return "expression is missing"
+    corners = (batch.column(name)[row].as_py() for name in ("min_lon", "min_lat", "max_lon", "max_lat"))
+    return check_region(*corners) or "not a valid update"

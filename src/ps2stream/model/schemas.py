@@ -1,0 +1,47 @@
+"""The Arrow schemas of every border, one constant each."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+
+PUBLISH = "publish"
+SUBSCRIBE = "subscribe"
+UNSUBSCRIBE = "unsubscribe"
+OPERATIONS = (PUBLISH, SUBSCRIBE, UNSUBSCRIBE)
+
+#: An ordered event log, as `ps2stream replay` reads it and the journal keeps it.
+EVENTS = pa.schema(
+    [
+        ("seq", pa.int64()),
+        ("op", pa.string()),
+        ("id", pa.string()),
+        ("lat", pa.float64()),
+        ("lon", pa.float64()),
+        ("text", pa.string()),
+        ("expression", pa.string()),
+        ("min_lon", pa.float64()),
+        ("min_lat", pa.float64()),
+        ("max_lon", pa.float64()),
+        ("max_lat", pa.float64()),
+    ]
+)
+
+#: What a subscriber receives; (subscription_id, subscription_seq, publication_id) is the match id.
+MATCHES = pa.schema(
+    [
+        ("subscription_id", pa.string()),
+        ("subscription_seq", pa.int64()),
+        ("publication_id", pa.string()),
+        ("publication_seq", pa.int64()),
+    ]
+)
+
+#: What could not be processed, and why.
+REJECTED = pa.schema(
+    [
+        ("seq", pa.int64()),
+        ("op", pa.string()),
+        ("id", pa.string()),
+        ("reason", pa.string()),
+    ]
+)

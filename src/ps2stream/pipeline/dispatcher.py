@@ -1,0 +1,92 @@
+"""The dispatcher: publications in, packets for workers out (Sec. III-B, IV-C)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from ps2stream.arrays import Int32s, Int64s, Ragged, UInt8s, UInt64s, frozen
+from ps2stream.kernels import kernel
+from ps2stream.model.events import Publications, check_publications
+from ps2stream.pipeline.packets import ROUTED
+from ps2stream.registry.segments import large_lists
+from ps2stream.routing.index import GridT
+from ps2stream.routing.route import rows_of_worker
+from ps2stream.text.tokenizer import Tokenizer
+
+
+@dataclass(frozen=True, slots=True)
+class Dispatched:
+    """Packets by worker, what was turned down, and what nobody waits for."""
+
+    packets: dict[int, pa.RecordBatch]
+    rejected: pa.RecordBatch
+    n_publications: int
+    n_discarded: int
+
+
+class Dispatcher:
+    """Tokenise publications and send each to the workers that own one of its live terms."""
+
+    def __init__(self, grid_t: GridT, tokenizer: Tokenizer) -> None:
+        self._grid_t = grid_t
+        self._tokenizer = tokenizer
+
+    def dispatch(self, batch: pa.RecordBatch) -> Dispatched:
+        publications, rejected = check_publications(batch)
+        terms = self._tokenizer.tokenize(publications.texts)
+        terms = Ragged(frozen(terms.values), frozen(terms.offsets))
+        lon, lat = frozen(publications.lon), frozen(publications.lat)
+        routed = self._grid_t.route(lon, lat, terms)
+        packets = {
+            int(worker): _packet(publications, terms, routed.owners, int(worker), int(routed.n_publications[worker]))
+            for worker in np.flatnonzero(routed.n_publications)
+        }
+        return Dispatched(packets, rejected, len(lon), routed.n_discarded)
+
+
+def _packet(publications: Publications, terms: Ragged, owners: Int32s, worker: int, n_rows: int) -> pa.RecordBatch:
+    """Gather the publications of one worker; all their terms go along, to verify whole clauses."""
+    rows = np.empty(n_rows, np.int64)
+    n_terms = rows_of_worker(terms.offsets, owners, worker, rows)
+    offsets = np.empty(n_rows + 1, np.int64)
+    values = np.empty(n_terms, np.uint64)
+    probes = np.empty(n_terms, np.uint8)
+    _gather(terms.offsets, terms.values, owners, worker, rows, (offsets, values, probes))
+    taken = pa.array(rows)
+    columns = [
+        pa.array(publications.seq[rows]),
+        publications.ids.take(taken),
+        pa.array(publications.lon[rows]),
+        pa.array(publications.lat[rows]),
+        large_lists(pa.array(values), offsets),
+        large_lists(pa.array(probes), offsets),
+    ]
+    return pa.RecordBatch.from_arrays(columns, schema=ROUTED)
+
+
+@kernel
+def _gather(
+    offsets: Int64s,
+    terms: UInt64s,
+    owners: Int32s,
+    worker: int,
+    rows: Int64s,
+    out: tuple[Int64s, UInt64s, UInt8s],
+) -> None:
+    to_offsets, to_terms, to_probes = out
+    at = 0
+    for i in range(len(rows)):
+        to_offsets[i] = at
+        for j in range(offsets[rows[i]], offsets[rows[i] + 1]):
+            to_terms[at] = terms[j]
+            to_probes[at] = owners[j] == worker
+            at += 1
+    to_offsets[len(rows)] = at
+
+
+def probe_flags(probes: UInt8s) -> npt.NDArray[np.bool_]:
+    return probes.view(np.bool_)

@@ -1,0 +1,42 @@
+"""The merger: matches of all workers in, one ordered set of deliveries out (Sec. III-B)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pyarrow as pa
+
+from ps2stream.model.schemas import MATCHES
+from ps2stream.pipeline.packets import FOUND
+from ps2stream.registry.index import Registry
+
+
+class Merger:
+    """Drop repeats, order by publication and name the subscriptions.
+
+    Workers report every match once; repeats come only from hand-overs of cells and from the
+    one hash collision in 2**64 that leads to the same list twice.
+    """
+
+    def __init__(self, registry: Registry) -> None:
+        self._registry = registry
+
+    def merge(self, found: Sequence[pa.RecordBatch]) -> pa.RecordBatch:
+        """Return the deliveries of a batch, ordered by publication seq, then subscription seq."""
+        table = pa.Table.from_batches(found, schema=FOUND)
+        publication = table.column("publication_seq").to_numpy()
+        subscription = table.column("subscription_seq").to_numpy()
+        order = np.lexsort((subscription, publication))
+        publication, subscription = publication[order], subscription[order]
+        is_first = np.ones(len(order), np.bool_)
+        is_first[1:] = (publication[1:] != publication[:-1]) | (subscription[1:] != subscription[:-1])
+        if not is_first.all():
+            order, publication, subscription = order[is_first], publication[is_first], subscription[is_first]
+        publication_ids = table.column("publication_id").combine_chunks().take(pa.array(order))
+        if isinstance(publication_ids, pa.ChunkedArray):
+            publication_ids = publication_ids.combine_chunks()
+        return pa.RecordBatch.from_arrays(
+            [self._registry.ids(subscription), pa.array(subscription), publication_ids, pa.array(publication)],
+            schema=MATCHES,
+        )

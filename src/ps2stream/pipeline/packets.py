@@ -1,0 +1,53 @@
+"""Packets: what crosses from one role to the next.
+
+A packet is a record batch for one destination. Engines that cross processes carry it as one
+row with an Arrow IPC stream in it, so a shuffle moves a few large values and not every tuple.
+"""
+
+from __future__ import annotations
+
+import pyarrow as pa
+
+#: Publications on their way from a dispatcher to a worker; `probes` marks the terms it owns.
+ROUTED = pa.schema(
+    [
+        ("seq", pa.int64()),
+        ("id", pa.string()),
+        ("lon", pa.float64()),
+        ("lat", pa.float64()),
+        ("terms", pa.large_list(pa.uint64())),
+        ("probes", pa.large_list(pa.uint8())),
+    ]
+)
+
+#: Matches on their way from a worker to the merger, which knows the ids of subscriptions.
+FOUND = pa.schema([("publication_seq", pa.int64()), ("publication_id", pa.string()), ("subscription_seq", pa.int64())])
+
+#: Packets as rows of a shuffle.
+PACKETS = pa.schema([("destination", pa.int32()), ("kind", pa.string()), ("payload", pa.binary())])
+
+# Kinds of packets.
+PUBLICATIONS, MATCHES, REJECTED, REPORT, COMPILED = "publications", "matches", "rejected", "report", "compiled"
+
+
+def encode(batch: pa.RecordBatch) -> bytes:
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, batch.schema) as writer:
+        writer.write_batch(batch)
+    return bytes(sink.getvalue())
+
+
+def decode(payload: pa.Buffer | bytes) -> pa.RecordBatch:
+    """Read the one batch of a packet; its columns view the payload."""
+    return pa.ipc.open_stream(payload).read_next_batch()
+
+
+def packet_rows(rows: list[tuple[int, str, bytes]]) -> pa.RecordBatch:
+    """Lay packets out as (destination, kind, payload) rows."""
+    destinations, kinds, payloads = zip(*rows, strict=True) if rows else ((), (), ())
+    columns = [
+        pa.array(destinations, pa.int32()),
+        pa.array(kinds, pa.string()),
+        pa.array(payloads, PACKETS.field("payload").type),
+    ]
+    return pa.RecordBatch.from_arrays(columns, schema=PACKETS)

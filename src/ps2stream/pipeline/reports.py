@@ -1,0 +1,52 @@
+"""What roles report of a batch: counts of work, and the CPU time it took."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True)
+class DispatcherReport:
+    dispatcher: int
+    n_publications: int
+    n_discarded: int
+    n_rejected: int
+    n_sent: int
+    busy_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerReport:
+    worker: int
+    n_publications: int
+    n_updates: int
+    n_candidates: int
+    n_matches: int
+    n_subscriptions: int
+    n_bytes: int
+    busy_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class MergerReport:
+    merger: int
+    n_matches: int
+    n_rejected: int
+    busy_s: float
+
+
+Report = DispatcherReport | WorkerReport | MergerReport
+_KINDS = {kind.__name__: kind for kind in (DispatcherReport, WorkerReport, MergerReport)}
+
+
+def to_json(report: Report) -> str:
+    return json.dumps({"kind": type(report).__name__, **asdict(report)})
+
+
+def from_json(text: str) -> Report:
+    fields: dict[str, Any] = json.loads(text)
+    kind = _KINDS[fields.pop("kind")]
+    report: Report = kind(**fields)
+    return report

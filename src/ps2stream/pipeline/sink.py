@@ -1,0 +1,61 @@
+"""The sink: Parquet files that a batch writes whole or not at all.
+
+The name of a file is made from its batch, and a batch that runs again after a crash has the same
+contents: writing it twice leaves one file. That is what makes deliveries exactly once.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from ps2stream.errors import StateError
+from ps2stream.model.schemas import MATCHES, REJECTED
+
+
+class Sink:
+    """Write the matches and the rejected records of batches under one directory."""
+
+    def __init__(self, directory: Path) -> None:
+        self.matches = directory / "matches"
+        self.rejected = directory / "rejected"
+
+    def prepare(self) -> None:
+        for directory in (self.matches, self.rejected):
+            directory.mkdir(parents=True, exist_ok=True)
+
+    def write_matches(self, batch_id: int, merger: int, matches: pa.RecordBatch) -> None:
+        _write(self.matches / f"batch-{batch_id:012}-{merger:03}.parquet", matches)
+
+    def write_rejected(self, batch_id: int, source: str, rejected: pa.RecordBatch) -> None:
+        _write(self.rejected / f"batch-{batch_id:012}-{source}.parquet", rejected)
+
+    def finish(self) -> None:
+        """Leave an empty file where nothing was written, so that readers find a schema."""
+        for directory, schema in ((self.matches, MATCHES), (self.rejected, REJECTED)):
+            if not any(directory.glob("*.parquet")):
+                write_parquet(directory / "empty.parquet", pa.RecordBatch.from_pylist([], schema=schema))
+
+
+def _write(path: Path, batch: pa.RecordBatch) -> None:
+    if batch.num_rows:
+        write_parquet(path, batch)
+
+
+def write_parquet(path: Path, batch: pa.RecordBatch) -> None:
+    """Write a file so that it is complete and on disk before it has its name."""
+    staged = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    try:
+        with staged.open("wb") as file:
+            pq.write_table(pa.Table.from_batches([batch]), file, compression="zstd")
+            file.flush()
+            os.fsync(file.fileno())
+        staged.replace(path)
+    except OSError as error:
+        staged.unlink(missing_ok=True)
+        space = "no space left for " if error.errno == errno.ENOSPC else "cannot write "
+        raise StateError(f"{space}{path}: {error}") from error

@@ -1,0 +1,48 @@
+"""A Spark session for the embedded use: one machine, nothing else running."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+from pyspark.sql import SparkSession
+
+from ps2stream.pipeline.spark.java import require_java
+
+_SETTINGS = {
+    # The next stage must find worker w's packets in partition w; merged partitions would break that.
+    "spark.sql.adaptive.enabled": "false",
+    # Packets are large values: few to an Arrow batch keep its buffers far below their 2 GiB limit.
+    "spark.sql.execution.arrow.maxRecordsPerBatch": "16",
+    "spark.python.daemon.module": "ps2stream.pipeline.spark.daemon",
+    # Nobody looks at it on an embedded default, and it costs a port and memory a batch.
+    "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
+    # A batch is a few small tasks: waiting for a better place only costs time on one machine.
+    "spark.locality.wait": "0s",
+    # The newest offsets are all that recovery needs.
+    "spark.sql.streaming.minBatchesToRetain": "10",
+    "spark.log.level": "ERROR",
+    # Retried tasks are how a killed Python process is survived (local mode does not retry by itself).
+    "spark.task.maxFailures": "4",
+    "spark.sql.shuffle.partitions": "2",
+}
+
+
+def local_session(app_name: str, cores: int | None = None, memory: str = "2g") -> SparkSession:
+    """Return a session on this machine with settings that suit PS2Stream.
+
+    ``local[n, 4]`` lets a task fail three times before the job does: plain ``local[n]`` would end
+    the job with the first Python process that is killed.
+    """
+    require_java()
+    # Python processes of Spark must be this very interpreter, with its packages.
+    os.environ["PYSPARK_PYTHON"] = sys.executable
+    os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
+    # Without an address of its own Spark asks the name service, which on a laptop may hang.
+    os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
+    builder = SparkSession.builder.master(f"local[{cores or '*'},4]").appName(app_name)
+    builder = builder.config("spark.driver.memory", memory)
+    for name, value in _SETTINGS.items():
+        builder = builder.config(name, value)
+    return builder.getOrCreate()

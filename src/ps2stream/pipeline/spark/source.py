@@ -1,0 +1,121 @@
+"""A journal as a Spark stream, through the Python Data Source API.
+
+    spark.dataSource.register(JournalSource)
+    spark.readStream.format("ps2stream_journal").load("path/of/journal")
+
+Offsets are positions in the journal and live in Spark's checkpoint. With the option
+``rows=references`` (what our own job uses) the stream carries where events are in place of the
+events; ``parts`` says into how many parts a batch is cut, ``batch_events`` how much it may hold.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPartition
+from pyspark.sql.pandas.types import from_arrow_schema
+from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit, ReadMaxRows
+from pyspark.sql.types import StructType
+
+from ps2stream.errors import ConfigError
+from ps2stream.journal import Journal
+from ps2stream.journal.packets import decode_publications, decode_updates
+from ps2stream.model.schemas import EVENTS, PUBLISH
+from ps2stream.pipeline.references import REFERENCES, journal_references
+
+NAME = "ps2stream_journal"
+
+
+class JournalSource(DataSource):
+    """Register with ``spark.dataSource.register``."""
+
+    @classmethod
+    def name(cls) -> str:
+        return NAME
+
+    def schema(self) -> StructType:
+        return from_arrow_schema(REFERENCES if self._wants_references else EVENTS)
+
+    def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: N802
+        path = self.options.get("path")
+        if not path:
+            raise ConfigError("the source needs the directory of a journal: .load(path)")
+        return JournalStreamReader(
+            Path(path),
+            self._wants_references,
+            int(self.options.get("parts", 2)),
+            int(self.options.get("batch_events", 100_000)),
+        )
+
+    @property
+    def _wants_references(self) -> bool:
+        rows = self.options.get("rows", "events")
+        if rows not in ("events", "references"):
+            raise ConfigError(f"option rows must be events or references; got {rows!r}")
+        return bool(rows == "references")
+
+
+class JournalStreamReader(DataSourceStreamReader):
+    """Read a journal batch by batch; its position is the offset."""
+
+    def __init__(self, directory: Path, wants_references: bool, n_parts: int, batch_events: int) -> None:
+        self._directory = directory
+        self._wants_references = wants_references
+        self._n_parts = n_parts
+        self._batch_events = batch_events
+
+    def initialOffset(self) -> dict[str, int]:  # noqa: N802
+        return {"position": 0}
+
+    def getDefaultReadLimit(self) -> ReadLimit:  # noqa: N802
+        return ReadMaxRows(self._batch_events)
+
+    def latestOffset(self, start: dict[str, int], limit: ReadLimit) -> dict[str, int]:  # noqa: N802
+        with Journal.open(self._directory) as journal:
+            if isinstance(limit, ReadAllAvailable):
+                return {"position": journal.last().position}
+            return {"position": journal.end_within(start["position"], self._batch_events)}
+
+    def reportLatestOffset(self) -> dict[str, int]:  # noqa: N802
+        with Journal.open(self._directory) as journal:
+            return {"position": journal.last().position}
+
+    def partitions(self, start: dict[str, int], end: dict[str, int]) -> Sequence[InputPartition]:
+        after, upto = start["position"], end["position"]
+        if upto <= after:
+            return []
+        if self._wants_references:  # tiny rows: one task makes them all
+            return [InputPartition((after, upto))]
+        parts = journal_references(self._directory, after, upto, self._n_parts)
+        return [InputPartition((part.after, part.upto)) for part in parts]
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        after, upto = partition.value
+        if self._wants_references:
+            references = journal_references(self._directory, after, upto, self._n_parts)
+            yield pa.RecordBatch.from_pylist([each._asdict() for each in references], schema=REFERENCES)
+            return
+        with Journal.open(self._directory) as journal:
+            for packet in journal.read(after, upto):
+                yield from _events(decode_publications(packet.publications), decode_updates(packet.updates))
+
+
+def _events(publications: pa.RecordBatch, updates: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
+    """Widen both halves of a packet to whole events."""
+    if publications.num_rows:
+        op = pa.array([PUBLISH] * publications.num_rows, pa.string())
+        yield _widened(publications, {"op": op})
+    if updates.num_rows:
+        yield _widened(updates, {})
+
+
+def _widened(batch: pa.RecordBatch, extra: dict[str, Any]) -> pa.RecordBatch:
+    names = batch.schema.names
+    columns = [
+        extra.get(field.name, batch.column(field.name) if field.name in names else pa.nulls(batch.num_rows, field.type))
+        for field in EVENTS
+    ]
+    return pa.RecordBatch.from_arrays(columns, schema=EVENTS)

@@ -1,0 +1,236 @@
+"""A job's state on disk, and who may touch it when.
+
+    state/
+      job.json          the settings that its files depend on
+      plan.npz          the routing plan
+      log/              the subscription log: with the stream itself, the only truth
+      index/            caches of the log, in mapped files: registry, routing, worker-000 ...
+      checkpoint/       Spark's offsets
+      lock              held by the running job
+
+The registrar's indexes are built anew when a job starts. A worker's index is brought up to date
+where a task needs it. It carries a mark: clean up to a batch, or dirty while somebody changes
+it. A dirty one (its process was killed), a foreign one (another boot of the host: pages may not
+have reached the disk) or a missing one is built again from the log.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import json
+import os
+import shutil
+from collections.abc import Iterator
+from dataclasses import asdict
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+
+from ps2stream.arrays import Int64s, MappedStorage
+from ps2stream.config import Settings
+from ps2stream.errors import StateError
+from ps2stream.matching.index import GI2, GI2Settings
+from ps2stream.partitioning.plan import Plan
+from ps2stream.pipeline.registrar import Registrar
+from ps2stream.pipeline.worker import Worker
+from ps2stream.registry.index import Registry
+from ps2stream.registry.layout import FOREVER
+from ps2stream.registry.log import SubscriptionLog
+from ps2stream.routing.index import GridT
+
+FORMAT = 1
+#: Settings that the files of a state depend on; a job cannot change them from one start to the next.
+_FIXED = ("n_workers", "partitioner", "stop_words", "grid_bits", "max_cells")
+BEFORE_ALL = -1
+#: The high-water mark before the first event.
+BEFORE_ALL_SEQS = -(1 << 63)
+
+
+class State:
+    """The state directory of one job."""
+
+    def __init__(self, directory: Path) -> None:
+        self.directory = directory
+        self.log = SubscriptionLog(directory / "log")
+        self.checkpoint = directory / "checkpoint"
+        self._index = directory / "index"
+
+    @classmethod
+    def exists(cls, directory: Path) -> bool:
+        return (directory / "job.json").exists()
+
+    @classmethod
+    def create(cls, directory: Path, plan: Plan, settings: Settings) -> State:
+        """Lay out a new state; job.json comes last and makes it valid."""
+        state = cls(directory)
+        directory.mkdir(parents=True, exist_ok=True)
+        plan.save(state._plan_path)
+        about = {"format": FORMAT, **{name: asdict(settings)[name] for name in _FIXED}}
+        staged = directory / "job.json.tmp"
+        staged.write_text(json.dumps(about, indent=2))
+        staged.replace(directory / "job.json")
+        return state
+
+    @classmethod
+    def open(cls, directory: Path, settings: Settings) -> State:
+        """Open an existing state and check that the settings fit it."""
+        path = directory / "job.json"
+        try:
+            about = json.loads(path.read_text())
+        except (OSError, ValueError) as error:
+            raise StateError(f"{path} cannot be read: {error}") from error
+        if about.get("format") != FORMAT:
+            raise StateError(f"{path} must have format {FORMAT}; got {about.get('format')}")
+        for name in _FIXED:
+            wanted = asdict(settings)[name]
+            found = tuple(about[name]) if isinstance(about[name], list) else about[name]
+            if found != wanted:
+                raise StateError(
+                    f"the state in {directory} was made with {name}={found!r}; got {wanted!r}. "
+                    "Use the same settings, or another state directory"
+                )
+        return cls(directory)
+
+    def plan(self) -> Plan:
+        return Plan.load(self._plan_path)
+
+    @property
+    def _plan_path(self) -> Path:
+        return self.directory / "plan.npz"
+
+    @contextlib.contextmanager
+    def locked(self) -> Iterator[None]:
+        """Hold the state for one job; the kernel lets go of it when the process ends, however it ends."""
+        self.directory.mkdir(parents=True, exist_ok=True)
+        with (self.directory / "lock").open("a") as file:
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except OSError as error:
+                raise StateError(f"another job is running on the state in {self.directory}") from error
+            yield
+
+    def restore_registrar(self, plan: Plan, upto: int) -> Registrar:
+        """Build the registrar's indexes from the log, up to a batch."""
+        for path in self._index.glob("registry-*"):
+            shutil.rmtree(path, ignore_errors=True)
+        registrar = Registrar(plan, self._storage)
+        for _, segment in self.log.read(upto=upto):
+            registrar.restore(segment)
+        return registrar
+
+    def snapshot(self, batch_id: int, live_seqs: Int64s) -> None:
+        """Replace the log up to a batch by the subscriptions that live after it."""
+        parts = []
+        for _, segment in self.log.read(upto=batch_id):
+            alive = np.isin(segment.column("seq_from").to_numpy(), live_seqs)
+            alive &= segment.column("seq_to").to_numpy() == FOREVER
+            parts.append(segment.filter(pa.array(alive)))
+        self.log.snapshot(batch_id, pa.concat_batches(parts))
+
+    def record_progress(self, batch_id: int, last_seq: int) -> None:
+        """Remember the last seq of a batch; the one before is kept in case the batch runs again."""
+        progress = {str(batch_id): last_seq, str(batch_id - 1): self.last_seq(batch_id - 1)}
+        staged = self.directory / "progress.json.tmp"
+        staged.write_text(json.dumps(progress))
+        staged.replace(self.directory / "progress.json")
+
+    def last_seq(self, batch_id: int) -> int:
+        """Return the last seq of the batches up to one, as far as it is known."""
+        try:
+            progress = json.loads((self.directory / "progress.json").read_text())
+        except (OSError, ValueError):
+            return BEFORE_ALL_SEQS
+        return max((seq for batch, seq in progress.items() if int(batch) <= batch_id), default=BEFORE_ALL_SEQS)
+
+    def open_registry(self, name: str) -> Registry:
+        return Registry.open(self._storage(name))
+
+    def open_grid_t(self, plan: Plan) -> GridT:
+        return GridT.open(plan, self._storage("routing"))
+
+    def drop_registry(self, name: str) -> None:
+        shutil.rmtree(self._index / name, ignore_errors=True)
+
+    @contextlib.contextmanager
+    def worker(self, worker_id: int, settings: GI2Settings, batch_id: int, horizon: int) -> Iterator[Worker]:
+        """Lend a worker whose index has seen all updates up to a batch.
+
+        Nobody else touches the index meanwhile: a task that Spark gave up on may still run.
+        """
+        home = WorkerHome(self._index / f"worker-{worker_id:03}")
+        with home.locked():
+            index, applied = home.open(settings)
+            if applied < self.log.base():  # what it has not seen is only left in the snapshot
+                index, applied = home.rebuild(settings), BEFORE_ALL
+            worker = Worker(worker_id, index)
+            pending = list(self.log.read(after=applied, upto=batch_id))
+            home.mark_dirty()
+            for _, segment in pending:
+                worker.update(segment)
+            if worker.index.should_compact():
+                worker.index = home.replace(worker.index, horizon)
+            yield worker
+            home.mark_clean(max(applied, batch_id))
+
+    def _storage(self, name: str) -> MappedStorage:
+        return MappedStorage(self._index / name)
+
+
+class WorkerHome:
+    """The directory of one worker's index: arrays, mark and lock."""
+
+    def __init__(self, directory: Path) -> None:
+        self._directory = directory
+        self._arrays = directory / "arrays"
+        self._mark = directory / "clean"
+
+    @contextlib.contextmanager
+    def locked(self) -> Iterator[None]:
+        self._directory.mkdir(parents=True, exist_ok=True)
+        with (self._directory / "lock").open("a") as file:
+            fcntl.flock(file, fcntl.LOCK_EX)
+            yield
+
+    def open(self, settings: GI2Settings) -> tuple[GI2, int]:
+        """Return the index and the batch it is clean up to; an empty one where it cannot be trusted."""
+        try:
+            boot, applied = self._mark.read_text().split()
+            if boot == _boot_id():
+                return GI2.open(settings, MappedStorage(self._arrays)), int(applied)
+        except (OSError, ValueError, StateError):
+            pass
+        return self.rebuild(settings), BEFORE_ALL
+
+    def rebuild(self, settings: GI2Settings) -> GI2:
+        """Begin with an empty index."""
+        self.mark_dirty()
+        shutil.rmtree(self._arrays, ignore_errors=True)
+        return GI2.create(settings, MappedStorage(self._arrays))
+
+    def replace(self, index: GI2, horizon: int) -> GI2:
+        """Compact the index into new files; the caller has marked it dirty."""
+        staged = self._directory / "compacted"
+        shutil.rmtree(staged, ignore_errors=True)
+        compacted = index.compacted(horizon, MappedStorage(staged))
+        shutil.rmtree(self._arrays)
+        staged.rename(self._arrays)
+        return compacted.moved(MappedStorage(self._arrays))
+
+    def mark_dirty(self) -> None:
+        self._mark.unlink(missing_ok=True)
+
+    def mark_clean(self, batch_id: int) -> None:
+        # Not synced: after a crash of the host the boot id differs and the index is not trusted.
+        staged = self._mark.with_suffix(".new")
+        staged.write_text(f"{_boot_id()} {batch_id}")
+        staged.replace(self._mark)
+
+
+def _boot_id() -> str:
+    try:
+        return Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+    except OSError:
+        # Elsewhere than on Linux an index is not trusted by another session than the one that made it.
+        return f"session-{os.getsid(0)}"

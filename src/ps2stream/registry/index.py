@@ -1,0 +1,181 @@
+"""The registry: which subscriptions live, by id and by seq; a thin class around the kernels."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+
+from ps2stream.arrays import (
+    Float64s,
+    HeapStorage,
+    Int64s,
+    MappedStorage,
+    Storage,
+    create_struct,
+    frozen,
+    n_bytes,
+    open_struct,
+)
+from ps2stream.errors import StateError
+from ps2stream.registry.apply import apply, hash_ids, refill_map
+from ps2stream.registry.layout import (
+    DTYPES,
+    FOREVER,
+    INITIAL_SIZES,
+    N_ENDED,
+    N_ID_BYTES,
+    N_POSTINGS,
+    N_VERSIONS,
+    IdUpdates,
+    RegistryArrays,
+    Verdicts,
+)
+from ps2stream.routing.layout import Postings
+from ps2stream.text.spans import spans_of
+
+
+class Registry:
+    """Decide what an update does, and name the subscription of a seq; one writer."""
+
+    def __init__(self, storage: Storage, arrays: RegistryArrays) -> None:
+        self._storage = storage
+        self._arrays = arrays
+
+    @classmethod
+    def create(cls, storage: Storage | None = None) -> Registry:
+        storage = storage or HeapStorage()
+        return cls(storage, create_struct(RegistryArrays, DTYPES, INITIAL_SIZES, storage))
+
+    @classmethod
+    def open(cls, storage: MappedStorage) -> Registry:
+        """Map what the registrar wrote, to read it."""
+        return cls(storage, open_struct(RegistryArrays, DTYPES, storage, shared=False))
+
+    @property
+    def n_live(self) -> int:
+        return int(self._arrays.head[N_VERSIONS] - self._arrays.head[N_ENDED])
+
+    @property
+    def n_ended(self) -> int:
+        return int(self._arrays.head[N_ENDED])
+
+    @property
+    def n_bytes(self) -> int:
+        return n_bytes(self._arrays)
+
+    def apply(self, seq: Int64s, is_subscribe: np.ndarray, ids: pa.Array) -> Verdicts:
+        """Begin and end versions for updates that are sorted by seq.
+
+        Regions and postings of the new versions follow by :meth:`describe`.
+        """
+        updates = _id_updates(seq, is_subscribe, ids)
+        n_new = int(np.count_nonzero(is_subscribe))
+        head = self._arrays.head
+        n_versions = int(head[N_VERSIONS]) + n_new
+        for name in ("seq_from", "seq_to"):
+            self._grow(name, n_versions)
+        for name in ("id_offsets", "posting_offsets"):
+            self._grow(name, n_versions + 1)
+        self._grow("bounds", 4 * n_versions)
+        self._grow("id_data", int(head[N_ID_BYTES]) + len(updates.id_data))
+        self._reserve_map(n_versions)
+        verdicts = Verdicts(np.empty(len(seq), np.bool_), np.empty(len(seq), np.int64))
+        apply(self._arrays, updates, verdicts)
+        return verdicts
+
+    def describe(self, postings: Postings) -> None:
+        """Add the regions and posting terms of the newest versions, in their order."""
+        n = len(postings.offsets) - 1
+        arrays = self._arrays
+        last = int(arrays.head[N_VERSIONS])
+        first = last - n
+        n_terms = int(arrays.head[N_POSTINGS])
+        self._grow("posting_terms", n_terms + len(postings.terms))
+        arrays = self._arrays
+        arrays.bounds[4 * first : 4 * last] = postings.bounds
+        arrays.posting_offsets[first + 1 : last + 1] = n_terms + postings.offsets[1:]
+        arrays.posting_terms[n_terms : n_terms + len(postings.terms)] = postings.terms
+        arrays.head[N_POSTINGS] = n_terms + len(postings.terms)
+
+    def postings(self, versions: Int64s) -> Postings:
+        """Return regions and posting terms of versions, to route their ends as their begins."""
+        arrays = self._arrays
+        bounds = arrays.bounds.reshape(-1, 4)[versions].reshape(-1)
+        starts, stops = arrays.posting_offsets[versions], arrays.posting_offsets[versions + 1]
+        offsets = np.concatenate([[0], np.cumsum(stops - starts)]).astype(np.int64)
+        index = np.repeat(starts - offsets[:-1], stops - starts) + np.arange(offsets[-1])
+        return Postings(frozen(bounds), frozen(offsets), frozen(arrays.posting_terms[index]))
+
+    def seq_from(self, versions: Int64s) -> Int64s:
+        seqs: Int64s = self._arrays.seq_from[versions]
+        return seqs
+
+    def live_seqs(self) -> Int64s:
+        """Return the seqs of the versions that nobody has ended, ascending."""
+        n = int(self._arrays.head[N_VERSIONS])
+        seqs: Int64s = self._arrays.seq_from[:n][self._arrays.seq_to[:n] == FOREVER]
+        return seqs
+
+    def ids(self, seqs: Int64s) -> pa.Array:
+        """Name the subscriptions of seqs."""
+        n = int(self._arrays.head[N_VERSIONS])
+        versions = np.searchsorted(self._arrays.seq_from[:n], seqs)
+        known = versions < n
+        if not known.all() or not np.array_equal(self._arrays.seq_from[:n][versions], seqs):
+            raise StateError("the registry does not know a subscription that a worker matched")
+        return self._all_ids().take(pa.array(versions)).cast(pa.string())
+
+    def regions(self, seqs: Int64s) -> Float64s:
+        """Return the regions of live seqs, a row each."""
+        n = int(self._arrays.head[N_VERSIONS])
+        rows = np.searchsorted(self._arrays.seq_from[:n], seqs)
+        regions: Float64s = self._arrays.bounds.reshape(-1, 4)[rows]
+        return regions
+
+    def should_compact(self) -> bool:
+        return self.n_ended > max(1024, self.n_live // 2)
+
+    def compacted(self, horizon: int, storage: Storage) -> Registry:
+        """Build a registry without the versions that ended at or before ``horizon``."""
+        n = int(self._arrays.head[N_VERSIONS])
+        kept = np.flatnonzero(self._arrays.seq_to[:n] > horizon)
+        new = Registry.create(storage)
+        ids = self._all_ids().take(pa.array(kept))
+        seq_from = self._arrays.seq_from[kept]
+        new.apply(seq_from, np.ones(len(kept), np.bool_), ids)
+        new.describe(self.postings(kept))
+        seq_to = self._arrays.seq_to[kept]
+        new._arrays.seq_to[: len(kept)] = seq_to
+        new._arrays.head[N_ENDED] = np.count_nonzero(seq_to != FOREVER)
+        return new
+
+    def _all_ids(self) -> pa.Array:
+        arrays = self._arrays
+        n = int(arrays.head[N_VERSIONS])
+        buffers = [None, pa.py_buffer(arrays.id_offsets[: n + 1]), pa.py_buffer(arrays.id_data)]
+        return pa.Array.from_buffers(pa.large_string(), n, buffers)
+
+    def _reserve_map(self, n_versions: int) -> None:
+        if 10 * n_versions <= 7 * len(self._arrays.map_hash):
+            return
+        size = 1 << (2 * n_versions).bit_length()
+        ids = self._all_ids()
+        self._arrays = self._arrays._replace(
+            map_hash=self._storage.create("map_hash", np.uint64, size),
+            map_version=self._storage.create("map_version", np.uint32, size),
+        )
+        none = np.empty(len(ids), np.int64)
+        refill_map(self._arrays, _id_updates(none, none.astype(np.bool_), ids))
+
+    def _grow(self, name: str, size: int) -> None:
+        array = getattr(self._arrays, name)
+        if size > len(array):
+            longer = self._storage.grow(name, array, max(size, len(array) + len(array) // 2))
+            self._arrays = self._arrays._replace(**{name: longer})
+
+
+def _id_updates(seq: Int64s, is_subscribe: np.ndarray, ids: pa.Array) -> IdUpdates:
+    spans = spans_of(ids)
+    hashes = np.empty(len(seq), np.uint64)
+    hash_ids(spans.data, spans.offsets, hashes)
+    return IdUpdates(frozen(seq), frozen(is_subscribe), spans.offsets, spans.data, hashes)

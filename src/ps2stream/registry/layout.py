@@ -1,0 +1,77 @@
+"""The registry's memory: every version of every subscription that can still match.
+
+Versions are appended in the order of their seq, so the version of a seq is found by bisection
+and needs no table of its own; a table by id finds the newest version of an id.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from ps2stream.arrays import Float64s, Int64s, UInt8s, UInt32s, UInt64s
+
+FOREVER = np.iinfo(np.int64).max
+
+# Positions in `head`.
+N_VERSIONS, N_ID_BYTES, N_POSTINGS, N_ENDED, N_IDS = range(5)
+HEAD_SIZE = 8
+
+
+class RegistryArrays(NamedTuple):
+    head: Int64s
+    seq_from: Int64s
+    seq_to: Int64s
+    bounds: Float64s  # four a version
+    id_offsets: Int64s  # one more than there are versions
+    id_data: UInt8s
+    posting_offsets: Int64s  # one more than there are versions
+    posting_terms: UInt64s  # the rarest term of each clause
+    map_hash: UInt64s  # open addressing by the hash of an id
+    map_version: UInt32s  # newest version of the id + 1; 0 is free
+
+
+DTYPES = {
+    "head": np.int64,
+    "seq_from": np.int64,
+    "seq_to": np.int64,
+    "bounds": np.float64,
+    "id_offsets": np.int64,
+    "id_data": np.uint8,
+    "posting_offsets": np.int64,
+    "posting_terms": np.uint64,
+    "map_hash": np.uint64,
+    "map_version": np.uint32,
+}
+
+INITIAL_SIZES = {
+    "head": HEAD_SIZE,
+    "seq_from": 1024,
+    "seq_to": 1024,
+    "bounds": 4096,
+    "id_offsets": 1025,
+    "id_data": 16384,
+    "posting_offsets": 1025,
+    "posting_terms": 2048,
+    "map_hash": 4096,
+    "map_version": 4096,
+}
+
+
+class IdUpdates(NamedTuple):
+    """Updates in the order of their seq, as far as the registry decides on them."""
+
+    seq: Int64s
+    is_subscribe: npt.NDArray[np.bool_]
+    id_offsets: Int64s
+    id_data: UInt8s
+    id_hash: UInt64s
+
+
+class Verdicts(NamedTuple):
+    """What became of updates: the version each began or ended, and what re-subscribing ended."""
+
+    is_unknown: npt.NDArray[np.bool_]  # an unsubscribe without a live subscription
+    ended_version: Int64s  # of this row, by unsubscribing or replacing; -1 for none

@@ -1,0 +1,94 @@
+"""The subscription log: the truth that every index is a cache of.
+
+A directory with one Arrow file for each batch that changed subscriptions, and at times a
+snapshot that stands for everything up to its batch. A file is complete and on disk before it
+has its name. Whoever needs an index up to date reads on from the batch it has; whoever finds
+that part gone starts from the snapshot.
+
+    snapshot-000000000120.arrow  batch-000000000121.arrow  batch-000000000124.arrow
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pyarrow as pa
+
+from ps2stream.errors import StateError
+from ps2stream.registry.segments import SEGMENT
+
+_NAME = re.compile(r"(snapshot|batch)-(\d{12})\.arrow")
+
+
+class SubscriptionLog:
+    """Write and read segments; one writer, any number of readers."""
+
+    def __init__(self, directory: Path) -> None:
+        self.directory = directory
+
+    def append(self, batch_id: int, segment: pa.RecordBatch) -> None:
+        """Add the segment of a batch; on return it is on disk."""
+        self._write(f"batch-{batch_id:012}.arrow", segment)
+
+    def has(self, batch_id: int) -> bool:
+        return (self.directory / f"batch-{batch_id:012}.arrow").exists()
+
+    def snapshot(self, batch_id: int, live: pa.RecordBatch) -> None:
+        """Replace everything up to a batch by what is alive after it."""
+        self._write(f"snapshot-{batch_id:012}.arrow", live)
+        for kind, number, path in self._files():
+            if number < batch_id or (kind == "batch" and number == batch_id):
+                path.unlink(missing_ok=True)
+
+    def base(self) -> int:
+        """Return the batch of the newest snapshot, -1 without one."""
+        return max((number for kind, number, _ in self._files() if kind == "snapshot"), default=-1)
+
+    def last(self) -> int:
+        """Return the newest batch that is covered, -1 when nothing is."""
+        return max((number for _, number, _ in self._files()), default=-1)
+
+    def read(self, after: int = -1, upto: int | None = None) -> Iterator[tuple[int, pa.RecordBatch]]:
+        """Yield (batch, segment) in order; starts with the snapshot when ``after`` lies before it."""
+        base = self.base()
+        for kind, number, path in sorted(self._files(), key=lambda file: (file[1], file[0] == "batch")):
+            wanted = number == base > after if kind == "snapshot" else number > max(after, base)
+            if wanted and (upto is None or number <= upto):
+                yield number, self._read(path)
+
+    def n_bytes(self) -> int:
+        return sum(path.stat().st_size for _, _, path in self._files())
+
+    def _files(self) -> list[tuple[str, int, Path]]:
+        if not self.directory.is_dir():
+            return []
+        found = ((_NAME.fullmatch(path.name), path) for path in self.directory.iterdir())
+        return [(match[1], int(match[2]), path) for match, path in found if match]
+
+    def _write(self, name: str, segment: pa.RecordBatch) -> None:
+        self.directory.mkdir(parents=True, exist_ok=True)
+        staged = self.directory / f"{name}.tmp"
+        try:
+            with pa.OSFile(str(staged), "wb") as file, pa.ipc.new_file(file, SEGMENT) as writer:
+                writer.write_batch(segment)
+            with staged.open("rb") as written:
+                os.fsync(written.fileno())
+            staged.replace(self.directory / name)
+            directory = os.open(self.directory, os.O_RDONLY)
+            os.fsync(directory)
+            os.close(directory)
+        except OSError as error:
+            staged.unlink(missing_ok=True)
+            space = "no space left for " if error.errno == errno.ENOSPC else "cannot write "
+            raise StateError(f"{space}subscription log {self.directory / name}: {error}") from error
+
+    def _read(self, path: Path) -> pa.RecordBatch:
+        try:
+            with pa.memory_map(str(path)) as file:
+                return pa.ipc.open_file(file).get_batch(0)
+        except (OSError, pa.ArrowInvalid) as error:
+            raise StateError(f"subscription log {path} is damaged: {error}") from error

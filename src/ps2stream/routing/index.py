@@ -1,0 +1,106 @@
+"""grid^t, the dispatcher's index (Sec. IV-C): a thin class around the kernels."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ps2stream.arrays import (
+    Float64s,
+    HeapStorage,
+    Int32s,
+    Int64s,
+    MappedStorage,
+    Ragged,
+    Storage,
+    create_struct,
+    n_bytes,
+    open_struct,
+)
+from ps2stream.partitioning.plan import Plan
+from ps2stream.routing.layout import DTYPES, H2, HEAD_SIZE, N_LIVE, Postings
+from ps2stream.routing.route import fan_out, route
+from ps2stream.routing.update import count_in, destinations, group, rehash
+
+#: Up to this many cells a region is counted on the finest level of H2.
+MAX_CELLS = 64
+
+
+@dataclass(frozen=True, slots=True)
+class Routed:
+    """For every term of a batch of publications its worker, and how many each worker gets."""
+
+    owners: Int32s
+    n_publications: Int64s
+    n_discarded: int
+
+
+class GridT:
+    """Route publications and subscriptions by one plan.
+
+    H2 may hold too much, never too little: every subscription of a batch is counted in before
+    its first publication is routed, and counted out only after its last one.
+    """
+
+    def __init__(self, plan: Plan, storage: Storage, h2: H2) -> None:
+        self.plan = plan
+        self._storage = storage
+        self._h2 = h2
+
+    @classmethod
+    def create(cls, plan: Plan, storage: Storage | None = None) -> GridT:
+        storage = storage or HeapStorage()
+        sizes = {"head": HEAD_SIZE, "key": 1 << 12, "count": 1 << 12}
+        return cls(plan, storage, create_struct(H2, DTYPES, sizes, storage))
+
+    @classmethod
+    def open(cls, plan: Plan, storage: MappedStorage) -> GridT:
+        """Map what the registrar wrote, to read it."""
+        return cls(plan, storage, open_struct(H2, DTYPES, storage, shared=False))
+
+    @property
+    def n_live(self) -> int:
+        """Count the (cell, term) pairs that have a live subscription."""
+        return int(self._h2.head[N_LIVE])
+
+    @property
+    def n_bytes(self) -> int:
+        return n_bytes(self._h2) + n_bytes(self.plan.h1)
+
+    def workers_of(self, postings: Postings) -> Ragged:
+        """Return the workers that each subscription is stored at, ascending."""
+        marks = np.zeros((len(postings.offsets) - 1, self.plan.n_workers), np.bool_)
+        destinations(self.plan.h1, self.plan.grid, postings, marks)
+        offsets = np.zeros(len(marks) + 1, np.int64)
+        values = np.empty(np.count_nonzero(marks), np.int32)
+        group(marks, offsets, values)
+        return Ragged(values, offsets)
+
+    def add(self, postings: Postings) -> None:
+        self._count(postings, 1)
+
+    def remove(self, postings: Postings) -> None:
+        """Undo :meth:`add` of the same subscriptions."""
+        self._count(postings, -1)
+
+    def route(self, lon: Float64s, lat: Float64s, terms: Ragged) -> Routed:
+        owners = np.empty(len(terms.values), np.int32)
+        route(self._h2, self.plan.h1, self.plan.grid, lon, lat, terms.offsets, terms.values, owners)
+        counts = np.zeros(self.plan.n_workers + 1, np.int64)
+        fan_out(terms.offsets, owners, self.plan.n_workers, counts)
+        return Routed(owners, counts[:-1], int(counts[-1]))
+
+    def _count(self, postings: Postings, sign: int) -> None:
+        row = 0
+        while True:
+            row = count_in(self._h2, self.plan.grid, MAX_CELLS, postings, row, sign)
+            if row == len(postings.offsets) - 1:
+                return
+            # Dead keys may be what fills the table: double only where live ones do.
+            needed = self.n_live + MAX_CELLS * int(postings.offsets[row + 1] - postings.offsets[row])
+            size = max(len(self._h2.key), 1 << (2 * needed).bit_length())
+            keys = self._storage.create("key", np.uint64, size)
+            counts = self._storage.create("count", np.int32, size)
+            rehash(self._h2, keys, counts)
+            self._h2 = self._h2._replace(key=keys, count=counts)

@@ -1,0 +1,39 @@
+"""grid^t's memory: H2 for all cells in one table (Sec. IV-C).
+
+H1 comes with the plan and never changes. H2 knows which terms have a live subscription in a
+cell: a counted set of (level, cell, term). The paper's H2 maps to workers; here the worker is
+what H1 says for that cell and term, so nothing is stored twice. Counts make H2 shrink again.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from ps2stream.arrays import Float64s, Int32s, Int64s, UInt64s
+
+# Positions in `head`.
+N_KEYS, N_LIVE = range(2)
+#: head[LEVELS + l] counts the entries on level l, so that look-ups skip unused levels.
+LEVELS = 2
+HEAD_SIZE = 40
+
+
+class H2(NamedTuple):
+    """Open addressing: key of (level, cell, term) -> live clauses posted there; key 0 is free."""
+
+    head: Int64s
+    key: UInt64s
+    count: Int32s
+
+
+DTYPES = {"head": np.int64, "key": np.uint64, "count": np.int32}
+
+
+class Postings(NamedTuple):
+    """Subscriptions as routing sees them: regions and the rarest term of every clause."""
+
+    bounds: Float64s  # four a subscription
+    offsets: Int64s
+    terms: UInt64s
