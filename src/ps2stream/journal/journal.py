@@ -131,6 +131,11 @@ class Journal:
         with self._reading() as connection:
             return _end(connection)
 
+    def oldest(self) -> int:
+        """Return the position of the oldest packet that is left; 1 when nothing was appended yet."""
+        with self._reading() as connection:
+            return _bounds(connection)[0]
+
     def end_within(self, after: int, max_events: int) -> int:
         """Return the largest position up to which the packets beyond ``after`` hold ``max_events`` or fewer.
 

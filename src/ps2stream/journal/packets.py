@@ -11,18 +11,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ps2stream.errors import JournalError, SchemaError
-from ps2stream.model.schemas import EVENTS, PUBLISH
+from ps2stream.model.schemas import EVENTS, PUBLICATIONS, PUBLISH, UPDATES
 
-
-def _columns(*names: str) -> pa.Schema:
-    return pa.schema([EVENTS.field(name) for name in names])
-
-
-#: The publications of a packet.
-PUBLICATIONS = _columns("seq", "id", "lat", "lon", "text")
-
-#: The other events of a packet: subscribe, unsubscribe, and what has no known operation.
-UPDATES = _columns("seq", "op", "id", "expression", "min_lon", "min_lat", "max_lon", "max_lat")
 
 _NO_PUBLICATIONS = pa.RecordBatch.from_pylist([], schema=PUBLICATIONS)
 _NO_UPDATES = pa.RecordBatch.from_pylist([], schema=UPDATES)
@@ -166,6 +156,23 @@ def decode_publications(blob: bytes | None) -> pa.RecordBatch:
 def decode_updates(blob: bytes | None) -> pa.RecordBatch:
     """Decode the updates of a packet without copying; none give an empty batch."""
     return _NO_UPDATES if blob is None else _decode(blob, UPDATES, "updates")
+
+
+def decode_events(packet: Packet) -> pa.RecordBatch:
+    """Decode both halves of a packet as whole events, in the order of their seq."""
+    publications, updates = decode_publications(packet.publications), decode_updates(packet.updates)
+    publishes = pa.repeat(pa.scalar(PUBLISH, pa.string()), publications.num_rows)
+    columns = []
+    for field in EVENTS:
+        upper = publications.column(field.name) if field.name in PUBLICATIONS.names else None
+        lower = updates.column(field.name) if field.name in UPDATES.names else None
+        if field.name == "op":
+            upper = publishes
+        upper = pa.nulls(publications.num_rows, field.type) if upper is None else upper
+        lower = pa.nulls(updates.num_rows, field.type) if lower is None else lower
+        columns.append(pa.concat_arrays([upper, lower]))
+    events = pa.RecordBatch.from_arrays(columns, schema=EVENTS)
+    return events.sort_by("seq") if publications.num_rows and updates.num_rows else events
 
 
 def _decode(blob: bytes, schema: pa.Schema, name: str) -> pa.RecordBatch:

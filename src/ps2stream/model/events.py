@@ -16,18 +16,17 @@ import pyarrow.compute as pc
 
 from ps2stream.arrays import Float64s, Int64s
 from ps2stream.errors import SchemaError
-from ps2stream.model.schemas import EVENTS, OPERATIONS, PUBLISH, REJECTED, SUBSCRIBE, UNSUBSCRIBE
-from ps2stream.model.space import MAX_LAT, MAX_LON, check_point, check_region
-
-#: Publications on their own, as packets carry them.
-PUBLICATIONS = pa.schema([EVENTS.field(name) for name in ("seq", "id", "lat", "lon", "text")])
-#: Subscribe and unsubscribe events on their own.
-UPDATES = pa.schema(
-    [
-        EVENTS.field(name)
-        for name in ("seq", "op", "id", "expression", "min_lon", "min_lat", "max_lon", "max_lat")
-    ]
+from ps2stream.model.schemas import (
+    EVENTS,
+    OPERATIONS,
+    PUBLICATIONS,
+    PUBLISH,
+    REJECTED,
+    SUBSCRIBE,
+    UNSUBSCRIBE,
+    UPDATES,
 )
+from ps2stream.model.space import MAX_LAT, MAX_LON, check_point, check_region
 
 _Mask = npt.NDArray[np.bool_]
 

@@ -26,6 +26,17 @@ EVENTS = pa.schema(
     ]
 )
 
+#: Publications on their own, as packets carry them.
+PUBLICATIONS = pa.schema([EVENTS.field(name) for name in ("seq", "id", "lat", "lon", "text")])
+
+#: Subscribe and unsubscribe events on their own, and what has no known operation.
+UPDATES = pa.schema(
+    [
+        EVENTS.field(name)
+        for name in ("seq", "op", "id", "expression", "min_lon", "min_lat", "max_lon", "max_lat")
+    ]
+)
+
 #: What a subscriber receives; (subscription_id, subscription_seq, publication_id) is the match id.
 MATCHES = pa.schema(
     [

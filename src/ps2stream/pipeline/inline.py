@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from ps2stream.config import Settings
 from ps2stream.matching.index import GI2
-from ps2stream.model.events import PUBLICATIONS, in_order, split
+from ps2stream.model.events import in_order, split
 from ps2stream.partitioning.plan import Plan
 from ps2stream.pipeline.dispatcher import Dispatcher
 from ps2stream.pipeline.merger import Merger
@@ -120,6 +120,3 @@ def _parts(publications: pa.RecordBatch, n: int) -> list[pa.RecordBatch]:
         return []
     size = -(-publications.num_rows // n)
     return [publications.slice(start, size) for start in range(0, publications.num_rows, size)]
-
-
-__all__ = ["PUBLICATIONS", "Busy", "InlineEngine", "Outcome"]

@@ -18,15 +18,13 @@ import pyarrow.compute as pc
 from ps2stream.journal import Journal, Packet, PacketSpan
 from ps2stream.journal.packets import decode_publications, decode_updates
 from ps2stream.model.events import (
-    PUBLICATIONS,
-    UPDATES,
     conform,
     not_late,
     nothing_rejected,
     rejected_records,
     split,
 )
-from ps2stream.model.schemas import REJECTED
+from ps2stream.model.schemas import PUBLICATIONS, REJECTED, UPDATES
 
 #: References as rows of a DataFrame.
 REFERENCES = pa.schema(

@@ -135,7 +135,7 @@ class Registry:
     def should_compact(self) -> bool:
         return self.n_ended > max(1024, self.n_live // 2)
 
-    def compacted(self, horizon: int, storage: Storage) -> Registry:
+    def compacted(self, horizon: int, storage: Storage | None = None) -> Registry:
         """Build a registry without the versions that ended at or before ``horizon``."""
         n = int(self._arrays.head[N_VERSIONS])
         kept = np.flatnonzero(self._arrays.seq_to[:n] > horizon)

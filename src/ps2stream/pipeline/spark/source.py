@@ -12,7 +12,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
 
 import pyarrow as pa
 from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPartition
@@ -22,8 +21,8 @@ from pyspark.sql.types import StructType
 
 from ps2stream.errors import ConfigError
 from ps2stream.journal import Journal
-from ps2stream.journal.packets import decode_publications, decode_updates
-from ps2stream.model.schemas import EVENTS, PUBLISH
+from ps2stream.journal.packets import decode_events
+from ps2stream.model.schemas import EVENTS
 from ps2stream.pipeline.references import REFERENCES, journal_references
 
 NAME = "ps2stream_journal"
@@ -68,7 +67,8 @@ class JournalStreamReader(DataSourceStreamReader):
         self._batch_events = batch_events
 
     def initialOffset(self) -> dict[str, int]:  # noqa: N802
-        return {"position": 0}
+        with Journal.open(self._directory) as journal:
+            return {"position": journal.oldest() - 1}
 
     def getDefaultReadLimit(self) -> ReadLimit:  # noqa: N802
         return ReadMaxRows(self._batch_events)
@@ -99,23 +99,4 @@ class JournalStreamReader(DataSourceStreamReader):
             yield pa.RecordBatch.from_pylist([each._asdict() for each in references], schema=REFERENCES)
             return
         with Journal.open(self._directory) as journal:
-            for packet in journal.read(after, upto):
-                yield from _events(decode_publications(packet.publications), decode_updates(packet.updates))
-
-
-def _events(publications: pa.RecordBatch, updates: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
-    """Widen both halves of a packet to whole events."""
-    if publications.num_rows:
-        op = pa.array([PUBLISH] * publications.num_rows, pa.string())
-        yield _widened(publications, {"op": op})
-    if updates.num_rows:
-        yield _widened(updates, {})
-
-
-def _widened(batch: pa.RecordBatch, extra: dict[str, Any]) -> pa.RecordBatch:
-    names = batch.schema.names
-    columns = [
-        extra.get(field.name, batch.column(field.name) if field.name in names else pa.nulls(batch.num_rows, field.type))
-        for field in EVENTS
-    ]
-    return pa.RecordBatch.from_arrays(columns, schema=EVENTS)
+            yield from map(decode_events, journal.read(after, upto))

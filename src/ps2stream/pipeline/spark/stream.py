@@ -1,0 +1,147 @@
+"""Start the engine: on a journal, or on any DataFrame of events that a user has."""
+
+from __future__ import annotations
+
+import atexit
+import contextlib
+import shutil
+import tempfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pyarrow as pa
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.pandas.types import from_arrow_schema
+from pyspark.sql.streaming import StreamingQuery
+
+from ps2stream.config import Settings
+from ps2stream.errors import ConfigError
+from ps2stream.journal import Journal
+from ps2stream.model.events import conform
+from ps2stream.model.schemas import EVENTS, MATCHES
+from ps2stream.pipeline.planning import first_plan, journal_sample
+from ps2stream.pipeline.sink import Sink
+from ps2stream.pipeline.spark.job import BatchDone, MicroBatchJob
+from ps2stream.pipeline.spark.source import NAME, JournalSource
+from ps2stream.pipeline.state import State
+
+
+def _ignore(done: BatchDone) -> None:
+    """Take notice of nothing."""
+
+
+@contextlib.contextmanager
+def journal_stream(
+    spark: SparkSession,
+    journal: Path,
+    state: Path,
+    out: Path,
+    settings: Settings,
+    *,
+    on_batch: Callable[[BatchDone], None] = _ignore,
+    interval_s: float = 0.0,
+    prune: bool = False,
+) -> Iterator[StreamingQuery]:
+    """Run the stream of a journal while the context lasts; it goes on where it was stopped or killed.
+
+    The first start makes the plan from what the journal holds by then.
+    """
+    Journal.open(journal).close()  # a missing or damaged one is reported before Spark starts
+    with State(state).locked():
+        job = MicroBatchJob(spark, _state_of(state, journal, settings), settings, out, on_batch, prune_journal=prune)
+        job.start()
+        spark.dataSource.register(JournalSource)
+        references = (
+            spark.readStream.format(NAME)
+            .option("rows", "references")
+            .option("parts", settings.n_dispatchers)
+            .option("batch_events", settings.batch_events)
+            .load(str(journal))
+        )
+        query = _start(references, job, job.process, interval_s)
+        try:
+            yield query
+        finally:
+            query.stop()
+            Sink(out).finish()
+
+
+@contextlib.contextmanager
+def events_stream(
+    events: DataFrame,
+    state: Path,
+    out: Path,
+    settings: Settings,
+    *,
+    sample: pa.RecordBatch | None = None,
+    on_batch: Callable[[BatchDone], None] = _ignore,
+    interval_s: float = 0.0,
+) -> Iterator[StreamingQuery]:
+    """Run a streaming DataFrame of events (schema EVENTS) while the context lasts.
+
+    Its seqs must rise from batch to batch; an event at or below the last seq of an earlier batch is
+    rejected. ``sample`` is what the first plan is made from; without one the world is cut evenly.
+    """
+    if not events.isStreaming:
+        raise ConfigError("events_stream needs a streaming DataFrame; use match_events for a finite one")
+    with State(state).locked():
+        if not State.exists(state):
+            State.create(state, first_plan(_no_events() if sample is None else sample, settings), settings)
+        job = MicroBatchJob(events.sparkSession, State.open(state, settings), settings, out, on_batch)
+        job.start()
+        query = _start(events, job, job.process_events, interval_s)
+        try:
+            yield query
+        finally:
+            query.stop()
+            Sink(out).finish()
+
+
+def match_events(events: DataFrame, settings: Settings | None = None) -> DataFrame:
+    """Match a finite DataFrame of events; return the DataFrame of their matches.
+
+    The matches lie in a temporary directory of this host until the Python process ends.
+    """
+    if events.isStreaming:
+        raise ConfigError("match_events needs a finite DataFrame; use events_stream for a stream")
+    settings = settings or Settings()
+    directory = Path(tempfile.mkdtemp(prefix="ps2stream-"))
+    atexit.register(shutil.rmtree, directory, ignore_errors=True)
+    sample = events.limit(settings.sample_events).toArrow().combine_chunks()
+    batches = sample.to_batches()
+    plan = first_plan(conform(batches[0]) if batches else _no_events(), settings)
+    out = directory / "out"
+    job = MicroBatchJob(events.sparkSession, State.create(directory / "state", plan, settings), settings, out)
+    job.start()
+    job.process_events(events, 0)
+    Sink(out).finish()
+    return read_matches(events.sparkSession, out)
+
+
+def read_matches(spark: SparkSession, out: Path) -> DataFrame:
+    """Read the matches that are in a sink now."""
+    return spark.read.schema(from_arrow_schema(MATCHES)).parquet(str(Sink(out).matches))
+
+
+def stream_matches(spark: SparkSession, out: Path) -> DataFrame:
+    """Read the matches of a sink as a stream: those that are there and those to come, each once."""
+    Sink(out).prepare()
+    return spark.readStream.schema(from_arrow_schema(MATCHES)).parquet(str(Sink(out).matches))
+
+
+def _start(
+    stream: DataFrame, job: MicroBatchJob, process: Callable[[DataFrame, int], None], interval_s: float
+) -> StreamingQuery:
+    writer = stream.writeStream.foreachBatch(process)
+    writer = writer.option("checkpointLocation", str(job.state.checkpoint))
+    return writer.trigger(processingTime=f"{round(interval_s * 1000)} milliseconds").start()
+
+
+def _state_of(directory: Path, journal: Path, settings: Settings) -> State:
+    if not State.exists(directory):
+        State.create(directory, first_plan(journal_sample(journal, settings.sample_events), settings), settings)
+    return State.open(directory, settings)
+
+
+def _no_events() -> pa.RecordBatch:
+    return pa.RecordBatch.from_pylist([], schema=EVENTS)
