@@ -11,7 +11,7 @@ import errno
 import mmap
 import os
 import shutil
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol, TypeVar
 
@@ -84,7 +84,11 @@ class MappedStorage:
         # A new file in place of the old one: who still maps the old one keeps its view.
         staged = self._path(name).with_suffix(".new")
         staged.unlink(missing_ok=True)
-        array = self._map(staged, np.dtype(dtype), size)
+        try:
+            array = self._map(staged, np.dtype(dtype), size)
+        except StateError:
+            staged.unlink(missing_ok=True)  # of no use to anybody, and space is what is short
+            raise
         staged.replace(self._path(name))
         return array
 
@@ -136,10 +140,32 @@ def create_struct(
 
 
 def open_struct(
-    kind: type[_Struct], dtypes: Mapping[str, npt.DTypeLike], storage: MappedStorage, *, shared: bool
+    kind: type[_Struct],
+    dtypes: Mapping[str, npt.DTypeLike],
+    storage: MappedStorage,
+    needed: Callable[[_Struct], Mapping[str, int]],
+    *,
+    shared: bool,
 ) -> _Struct:
-    """Map a NamedTuple of arrays that :func:`create_struct` made."""
-    return kind(**{name: storage.open(name, dtype, shared=shared) for name, dtype in dtypes.items()})
+    """Map a NamedTuple of arrays that :func:`create_struct` made.
+
+    ``needed`` says how long arrays have to be by the counts that are kept in the struct: kernels check
+    nothing, and one let loose on a file that was cut short would end the process or lose matches.
+    """
+    struct = kind(**{name: storage.open(name, dtype, shared=shared) for name, dtype in dtypes.items()})
+    for name, size in needed(struct).items():
+        if len(getattr(struct, name)) < size:
+            raise StateError(
+                f"index file {storage.directory / name}.array is cut short: "
+                f"{size:,} entries were needed; got {len(getattr(struct, name)):,}"
+            )
+    return struct
+
+
+def table_size(*columns: Array) -> int:
+    """Return how long each column of a hash table has to be, when some of them may be cut short."""
+    longest = max(map(len, columns))
+    return 1 << (longest - 1).bit_length()
 
 
 def n_bytes(struct: tuple[Any, ...]) -> int:

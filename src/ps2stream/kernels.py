@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any, TypeVar, cast
 
 import numba
+import numpy as np
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 
@@ -42,15 +43,24 @@ def kernel(function: _Function) -> _Function:
     ``error_model="numpy"`` drops the check for division by zero; kernels check nothing,
     their callers do (``model.events`` is the border).
     """
+    if numba.config.DISABLE_JIT:
+        return _plain(function)
     return cast(_Function, numba.njit(cache=True, nogil=True, error_model="numpy")(function))
 
 
 def inlined(function: _Function) -> _Function:
     """Like :func:`kernel`, for small functions that only other kernels call."""
+    if numba.config.DISABLE_JIT:
+        return _plain(function)
     return cast(
         _Function,
         numba.njit(cache=True, nogil=True, error_model="numpy", inline="never")(function),
     )
+
+
+def _plain(function: _Function) -> _Function:
+    """Run a kernel as it is written, with unsigned numbers that wrap round silently, as compiled ones do."""
+    return cast(_Function, np.errstate(over="ignore")(function))
 
 
 @contextlib.contextmanager

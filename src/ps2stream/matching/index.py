@@ -21,6 +21,7 @@ from ps2stream.matching.layout import (
     Probes,
     Subscriptions,
     initial_sizes,
+    needed_sizes,
 )
 from ps2stream.matching.probe import live_rows, probe
 from ps2stream.model.space import Grid
@@ -72,7 +73,9 @@ class GI2:
     @classmethod
     def open(cls, settings: GI2Settings, storage: MappedStorage) -> GI2:
         """Map an index that another process made; the caller holds its lock."""
-        return cls(settings, storage, open_struct(GI2Arrays, DTYPES, storage, shared=True))
+        n_cells = settings.counters.n_cells
+        arrays = open_struct(GI2Arrays, DTYPES, storage, lambda struct: needed_sizes(struct, n_cells), shared=True)
+        return cls(settings, storage, arrays)
 
     def insert(self, subs: Subscriptions, rows: Int64s | None = None) -> None:
         """Store subscriptions (all, or some rows of them); one that is stored already stays as it is."""

@@ -19,7 +19,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from ps2stream.arrays import Float64s, Int64s, UInt32s, UInt64s
+from ps2stream.arrays import Float64s, Int64s, UInt32s, UInt64s, table_size
 
 #: seq_to of a subscription that nobody has ended.
 FOREVER = np.iinfo(np.int64).max
@@ -97,6 +97,33 @@ def initial_sizes(n_subs: int, n_cells: int) -> dict[str, int]:
         "list_length": table,
         "map_seq": table,
         "map_slot": table,
+        **cells,
+    }
+
+
+def needed_sizes(arrays: GI2Arrays, n_cells: int) -> dict[str, int]:
+    """Say how long the arrays have to be for what ``head`` counts."""
+    head = arrays.head
+    if len(head) < HEAD_SIZE:
+        return {"head": HEAD_SIZE}
+    n_subs, n_clauses, n_lists = int(head[N_SUBS]), int(head[N_CLAUSES]), int(head[N_LISTS])
+    lists = max(n_lists + 1, table_size(arrays.list_key, arrays.list_start, arrays.list_length))
+    slots = max(n_subs + 1, table_size(arrays.map_seq, arrays.map_slot))
+    cells = {name: n_cells for name in DTYPES if name.startswith("cell_")}
+    return {
+        "sub_seq_from": n_subs,
+        "sub_seq_to": n_subs,
+        "sub_bounds": 4 * n_subs,
+        "sub_first_clause": n_subs + 1,
+        "clause_sub": n_clauses,
+        "clause_first_term": n_clauses + 1,
+        "terms": int(head[N_TERMS]),
+        "postings": 2 * int(head[N_POSTINGS]),
+        "list_key": lists,
+        "list_start": lists,
+        "list_length": lists,
+        "map_seq": slots,
+        "map_slot": slots,
         **cells,
     }
 

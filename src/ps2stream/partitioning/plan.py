@@ -8,6 +8,7 @@ and deletes of one subscription always go the same way.
 from __future__ import annotations
 
 import json
+import zipfile
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple, Protocol
@@ -114,7 +115,7 @@ class Plan:
                     H1(*(file[name] for name in H1._fields)),
                     Frequencies(*(file[name] for name in Frequencies._fields)),
                 )
-        except (OSError, ValueError, KeyError, TypeError) as error:
+        except (OSError, EOFError, ValueError, KeyError, TypeError, zipfile.BadZipFile) as error:
             raise StateError(f"plan {path} cannot be read: {error}") from error
 
 

@@ -6,9 +6,10 @@ batch by batch, with the indexes on the heap.
 
 from __future__ import annotations
 
+import contextlib
 import time
-from collections.abc import Iterable
-from dataclasses import dataclass, field
+from collections.abc import Iterator
+from dataclasses import dataclass
 
 import pyarrow as pa
 
@@ -19,17 +20,10 @@ from ps2stream.partitioning.plan import Plan
 from ps2stream.pipeline.dispatcher import Dispatcher
 from ps2stream.pipeline.merger import Merger
 from ps2stream.pipeline.registrar import Registrar, compile_updates, concat
+from ps2stream.pipeline.tally import DispatcherTally, Tally, WorkerTally
 from ps2stream.pipeline.worker import Worker
 
-
-@dataclass(slots=True)
-class Busy:
-    """CPU seconds of each role."""
-
-    registrar: float = 0.0
-    dispatchers: list[float] = field(default_factory=list)
-    workers: list[float] = field(default_factory=list)
-    merger: float = 0.0
+_BEFORE_EVERYTHING = -(1 << 63)
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,9 +32,6 @@ class Outcome:
 
     matches: pa.RecordBatch
     rejected: pa.RecordBatch
-    n_publications: int
-    n_updates: int
-    n_discarded: int
 
 
 class InlineEngine:
@@ -49,45 +40,39 @@ class InlineEngine:
     def __init__(self, plan: Plan, settings: Settings) -> None:
         self.plan = plan
         self.settings = settings
+        self.tally = Tally.of(plan.n_workers, settings.n_dispatchers)
         self._tokenizer = settings.tokenizer()
         self.registrar = Registrar(plan)
-        self._dispatchers = [
-            Dispatcher(self.registrar.grid_t, self._tokenizer) for _ in range(settings.n_dispatchers)
-        ]
         index_settings = settings.index_settings(plan)
         self.workers = [Worker(i, GI2.create(index_settings)) for i in range(plan.n_workers)]
-        self.busy = Busy(dispatchers=[0.0] * settings.n_dispatchers, workers=[0.0] * plan.n_workers)
         self._high_water: int | None = None
-        self._horizon = _BEFORE_EVERYTHING
 
-    def run(self, batches: Iterable[pa.RecordBatch]) -> Iterable[Outcome]:
-        """Process batches of events (schema EVENTS) one after the other."""
-        return (self.process(batch) for batch in batches)
+    @property
+    def _horizon(self) -> int:
+        return _BEFORE_EVERYTHING if self._high_water is None else self._high_water
 
     def process(self, events: pa.RecordBatch) -> Outcome:
-        """Match one batch; its events have to come after all those before."""
+        """Match one batch (schema EVENTS); its events have to come after all those before."""
+        started = time.monotonic()
+        n_events = events.num_rows
         events, out_of_order, high_water = in_order(events, self._high_water)
         publications, updates = split(events)
         rejected = [out_of_order, *self._update(updates)]
         packets: dict[int, list[pa.RecordBatch]] = {}
-        n_publications = n_discarded = 0
-        for number, part in enumerate(_parts(publications, len(self._dispatchers))):
-            started = time.process_time()
-            dispatched = self._dispatchers[number].dispatch(part)
-            for worker, packet in dispatched.packets.items():
-                packets.setdefault(worker, []).append(packet)
-            rejected.append(dispatched.rejected)
-            n_publications += dispatched.n_publications
-            n_discarded += dispatched.n_discarded
-            self.busy.dispatchers[number] += time.process_time() - started
+        for number, part in enumerate(_parts(publications, self.settings.n_dispatchers)):
+            rejected.append(self._dispatch(number, part, packets))
         found = [batch for worker in packets for batch in self._match(worker, packets[worker])]
-        started = time.process_time()
+        merging = time.process_time()
         matches = Merger(self.registrar.registry).merge(found)
-        self.busy.merger += time.process_time() - started
+        self.tally.merger_busy_s += time.process_time() - merging
+        outcome = Outcome(matches, concat(rejected))
         self._high_water = high_water
-        if high_water is not None:
-            self._horizon = high_water
-        return Outcome(matches, concat(rejected), n_publications, updates.num_rows, n_discarded)
+        self.tally.n_updates += updates.num_rows
+        self.tally.n_matches += matches.num_rows
+        self.tally.n_rejected += outcome.rejected.num_rows
+        self.tally.n_subscriptions = self.registrar.registry.n_live
+        self.tally.latencies.append((time.monotonic() - started, n_events))
+        return outcome
 
     def _update(self, updates: pa.RecordBatch) -> list[pa.RecordBatch]:
         """Let the registrar decide and the workers apply; return what was rejected."""
@@ -95,23 +80,46 @@ class InlineEngine:
         self.registrar.compact(self._horizon)
         compiled, malformed = compile_updates(updates, self._tokenizer)
         decided = self.registrar.decide(compiled)
-        self.busy.registrar += time.process_time() - started
+        self.tally.registrar_busy_s += time.process_time() - started
         for worker in self.workers:
-            started = time.process_time()
-            if worker.index.should_compact():
-                worker.index = worker.index.compacted(self._horizon)
-            worker.update(decided.segment)
-            self.busy.workers[worker.worker_id] += time.process_time() - started
+            with _timed(self.tally.workers[worker.worker_id]):
+                if worker.index.should_compact():
+                    worker.index = worker.index.compacted(self._horizon)
+                worker.update(decided.segment)
         return [malformed, decided.rejected]
 
-    def _match(self, worker: int, packets: list[pa.RecordBatch]) -> list[pa.RecordBatch]:
-        started = time.process_time()
-        found = [self.workers[worker].match(packet, self._horizon) for packet in packets]
-        self.busy.workers[worker] += time.process_time() - started
+    def _dispatch(
+        self, number: int, publications: pa.RecordBatch, packets: dict[int, list[pa.RecordBatch]]
+    ) -> pa.RecordBatch:
+        """Add the packets of one dispatcher to those of the others; return what was rejected."""
+        entry = self.tally.dispatchers[number]
+        with _timed(entry):
+            done = Dispatcher(self.registrar.grid_t, self._tokenizer).dispatch(publications)
+            for worker, packet in done.packets.items():
+                packets.setdefault(worker, []).append(packet)
+                entry.n_sent += packet.num_rows
+        entry.n_publications += done.n_publications
+        entry.n_discarded += done.n_discarded
+        self.tally.n_publications += done.n_publications
+        return done.rejected
+
+    def _match(self, worker_id: int, packets: list[pa.RecordBatch]) -> list[pa.RecordBatch]:
+        worker, entry = self.workers[worker_id], self.tally.workers[worker_id]
+        with _timed(entry):
+            found = [worker.match(packet, self._horizon) for packet in packets]
+        entry.n_updates = worker.n_updates
+        counts = worker.index.counts()
+        entry.n_publications, entry.n_candidates = counts.n_publications, counts.n_candidates
+        entry.n_matches = counts.n_matches
+        entry.n_subscriptions, entry.n_bytes = counts.n_subscriptions, counts.n_bytes
         return found
 
 
-_BEFORE_EVERYTHING = -(1 << 63)
+@contextlib.contextmanager
+def _timed(entry: WorkerTally | DispatcherTally) -> Iterator[None]:
+    started = time.process_time()
+    yield
+    entry.busy_s += time.process_time() - started
 
 
 def _parts(publications: pa.RecordBatch, n: int) -> list[pa.RecordBatch]:

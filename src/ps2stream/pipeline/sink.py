@@ -28,6 +28,13 @@ class Sink:
         for directory in (self.matches, self.rejected):
             directory.mkdir(parents=True, exist_ok=True)
 
+    def clear(self) -> None:
+        """Begin anew: remove what an earlier run wrote here, and nothing else."""
+        self.prepare()
+        for directory in (self.matches, self.rejected):
+            for path in (*directory.glob("batch-*.parquet"), *directory.glob("empty.parquet")):
+                path.unlink()
+
     def write_matches(self, batch_id: int, merger: int, matches: pa.RecordBatch) -> None:
         _write(self.matches / f"batch-{batch_id:012}-{merger:03}.parquet", matches)
 

@@ -29,6 +29,7 @@ from ps2stream.registry.layout import (
     IdUpdates,
     RegistryArrays,
     Verdicts,
+    needed_sizes,
 )
 from ps2stream.routing.layout import Postings
 from ps2stream.text.spans import spans_of
@@ -49,7 +50,7 @@ class Registry:
     @classmethod
     def open(cls, storage: MappedStorage) -> Registry:
         """Map what the registrar wrote, to read it."""
-        return cls(storage, open_struct(RegistryArrays, DTYPES, storage, shared=False))
+        return cls(storage, open_struct(RegistryArrays, DTYPES, storage, needed_sizes, shared=False))
 
     @property
     def n_live(self) -> int:

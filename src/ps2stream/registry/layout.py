@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from ps2stream.arrays import Float64s, Int64s, UInt8s, UInt32s, UInt64s
+from ps2stream.arrays import Float64s, Int64s, UInt8s, UInt32s, UInt64s, table_size
 
 FOREVER = np.iinfo(np.int64).max
 
@@ -58,6 +58,26 @@ INITIAL_SIZES = {
     "map_hash": 4096,
     "map_version": 4096,
 }
+
+
+def needed_sizes(arrays: RegistryArrays) -> dict[str, int]:
+    """Say how long the arrays have to be for what ``head`` counts."""
+    head = arrays.head
+    if len(head) < HEAD_SIZE:
+        return {"head": HEAD_SIZE}
+    n_versions = int(head[N_VERSIONS])
+    ids = max(int(head[N_IDS]) + 1, table_size(arrays.map_hash, arrays.map_version))
+    return {
+        "seq_from": n_versions,
+        "seq_to": n_versions,
+        "bounds": 4 * n_versions,
+        "id_offsets": n_versions + 1,
+        "id_data": int(head[N_ID_BYTES]),
+        "posting_offsets": n_versions + 1,
+        "posting_terms": int(head[N_POSTINGS]),
+        "map_hash": ids,
+        "map_version": ids,
+    }
 
 
 class IdUpdates(NamedTuple):

@@ -19,7 +19,7 @@ from ps2stream.arrays import (
     open_struct,
 )
 from ps2stream.partitioning.plan import Plan
-from ps2stream.routing.layout import DTYPES, H2, HEAD_SIZE, N_LIVE, Postings
+from ps2stream.routing.layout import DTYPES, H2, HEAD_SIZE, N_LIVE, Postings, needed_sizes
 from ps2stream.routing.route import fan_out, route
 from ps2stream.routing.update import count_in, destinations, group, rehash
 
@@ -57,7 +57,7 @@ class GridT:
     @classmethod
     def open(cls, plan: Plan, storage: MappedStorage) -> GridT:
         """Map what the registrar wrote, to read it."""
-        return cls(plan, storage, open_struct(H2, DTYPES, storage, shared=False))
+        return cls(plan, storage, open_struct(H2, DTYPES, storage, needed_sizes, shared=False))
 
     @property
     def n_live(self) -> int:

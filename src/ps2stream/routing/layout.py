@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ps2stream.arrays import Float64s, Int32s, Int64s, UInt64s
+from ps2stream.arrays import Float64s, Int32s, Int64s, UInt64s, table_size
 
 # Positions in `head`.
 N_KEYS, N_LIVE = range(2)
@@ -29,6 +29,14 @@ class H2(NamedTuple):
 
 
 DTYPES = {"head": np.int64, "key": np.uint64, "count": np.int32}
+
+
+def needed_sizes(h2: H2) -> dict[str, int]:
+    """Say how long the arrays have to be for what ``head`` counts."""
+    if len(h2.head) < HEAD_SIZE:
+        return {"head": HEAD_SIZE}
+    size = max(int(h2.head[N_KEYS]) + 1, table_size(h2.key, h2.count))
+    return {"key": size, "count": size}
 
 
 class Postings(NamedTuple):

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Iterator
 
+import pyarrow as pa
 from pyspark.sql import SparkSession
 
 from ps2stream.pipeline.spark.java import require_java
@@ -46,3 +48,13 @@ def local_session(app_name: str, cores: int | None = None, memory: str = "2g") -
     for name, value in _SETTINGS.items():
         builder = builder.config(name, value)
     return builder.getOrCreate()
+
+
+def warm_up(spark: SparkSession) -> None:
+    """Start the Python daemon and as many processes as there are cores, before anybody waits for them."""
+    n = spark.sparkContext.defaultParallelism
+    spark.range(0, n, 1, n).mapInArrow(_unchanged, "id long").count()
+
+
+def _unchanged(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    return batches

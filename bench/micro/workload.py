@@ -1,0 +1,240 @@
+"""A seeded workload in the spirit of the paper's Sec. VI: Q1 and Q2 subscriptions, and publications.
+
+Everything is made as events first (schema EVENTS), texts and expressions included; the arrays
+that kernels take are compiled from those events with the product's own tokenizer. So an index
+and an engine can be measured on the very same workload.
+
+The synthetic corpus imitates geo-tagged tweets of the US: places scatter around clusters of
+Zipf-distributed size over a thin background, words follow Zipf's law with slope 1.05, and a text has
+some eleven distinct terms. Any Parquet file with the columns lat, lon and text can take its place.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from ps2stream.arrays import Float64s, Int64s, Ragged, frozen
+from ps2stream.matching.layout import FOREVER, Probes, Subscriptions
+from ps2stream.model.schemas import EVENTS, PUBLISH, SUBSCRIBE, UNSUBSCRIBE
+from ps2stream.text.clauses import compile_expressions
+from ps2stream.text.frequencies import count_terms, rarest_first
+from ps2stream.text.terms import terms_of
+from ps2stream.text.tokenizer import Tokenizer
+
+Kind = Literal["q1", "q2"]
+
+N_STOP_WORDS = 100
+
+_KM_PER_DEGREE = 111.32
+_MAX_SIDE_KM = {"q1": 50.0, "q2": 100.0}
+_TOP_SHARE = 0.01
+
+_US = (-124.8, 24.4, -66.9, 49.4)
+_N_CLUSTERS = 300
+_CLUSTER_SLOPE = 1.0
+_BACKGROUND = 0.08
+_N_WORDS = 200_000
+_WORD_SLOPE = 1.05
+
+
+@dataclass(frozen=True, slots=True)
+class Corpus:
+    """Publications, and their words by falling frequency; the first ones are the stop words."""
+
+    lon: Float64s
+    lat: Float64s
+    texts: pa.Array
+    words: pa.Array
+    counts: Int64s
+
+    def tokenizer(self) -> Tokenizer:
+        """Return a tokenizer that stops the most frequent words.
+
+        With them a text in a big city matches hundreds of a million Q1 subscriptions, and only
+        the writing of matches is measured.
+        """
+        return Tokenizer(self.words[:N_STOP_WORDS].to_pylist())
+
+
+class Arrays(NamedTuple):
+    """What the kernels take: subscriptions, and probes whose terms all belong to one worker."""
+
+    subscriptions: Subscriptions
+    probes: Probes
+
+
+def synthetic_corpus(n_publications: int, seed: int) -> Corpus:
+    """Make publications that look like tweets of the US."""
+    rng = np.random.default_rng(seed)
+    lon, lat = _places(rng, n_publications)
+    # A negative binomial: 13 words on average, of which 11 are distinct; one text in twenty has over 21.
+    n_words = 1 + rng.negative_binomial(4, 0.25, n_publications)
+    weights = np.arange(1, _N_WORDS + 1) ** -_WORD_SLOPE
+    drawn = np.searchsorted(np.cumsum(weights), rng.random(int(n_words.sum())) * weights.sum())
+    vocabulary = pa.array([f"w{rank}" for rank in range(_N_WORDS)])
+    offsets = np.concatenate([[0], np.cumsum(n_words)])
+    lists = pa.ListArray.from_arrays(pa.array(offsets, pa.int32()), vocabulary.take(pa.array(drawn)))
+    return corpus_of(lon, lat, pc.binary_join(lists, " "))
+
+
+def read_corpus(path: Path, limit: int | None = None) -> Corpus:
+    """Take publications from a Parquet file with lat, lon and text; incomplete rows are left out."""
+    table = pq.read_table(path, columns=["lat", "lon", "text"]).drop_null().slice(0, limit)
+    text = table["text"].cast(pa.string()).combine_chunks()
+    return corpus_of(table["lon"].to_numpy(), table["lat"].to_numpy(), text)
+
+
+def corpus_of(lon: Float64s, lat: Float64s, texts: pa.Array) -> Corpus:
+    """Count in how many texts each word occurs."""
+    counted = Counter(term for text in texts.to_pylist() for term in terms_of(text))
+    words, counts = zip(*sorted(counted.items(), key=lambda item: (-item[1], item[0])), strict=True)
+    return Corpus(lon, lat, texts, pa.array(words), np.array(counts, np.int64))
+
+
+def subscribe_events(corpus: Corpus, kind: Kind, n: int, seed: int) -> pa.Table:
+    """Make ``n`` subscriptions with seq 1 to ``n``: squares centred on publications, 1 to 3 keywords."""
+    rng = np.random.default_rng(seed)
+    at = rng.integers(0, len(corpus.lon), n)
+    # Degrees of longitude shrink towards the poles; far north a square is wider than it is high.
+    half_lat = rng.uniform(1.0, _MAX_SIDE_KM[kind], n) / _KM_PER_DEGREE / 2
+    half_lon = half_lat / np.maximum(np.cos(np.radians(corpus.lat[at])), 0.1)
+    seq = np.arange(1, n + 1)
+    columns = {
+        "seq": pa.array(seq),
+        "op": pa.repeat(SUBSCRIBE, n),
+        "id": _ids("s", seq),
+        "expression": _expressions(corpus, kind, n, rng),
+        "min_lon": pa.array(np.clip(corpus.lon[at] - half_lon, -180, 180)),
+        "min_lat": pa.array(np.clip(corpus.lat[at] - half_lat, -90, 90)),
+        "max_lon": pa.array(np.clip(corpus.lon[at] + half_lon, -180, 180)),
+        "max_lat": pa.array(np.clip(corpus.lat[at] + half_lat, -90, 90)),
+    }
+    return _events(columns, n)
+
+
+def publish_events(corpus: Corpus, n: int, first_seq: int, seed: int) -> pa.Table:
+    """Draw ``n`` publications of the corpus, with repetition, and number them from ``first_seq``."""
+    at = np.random.default_rng(seed).integers(0, len(corpus.lon), n)
+    seq = np.arange(first_seq, first_seq + n)
+    columns = {
+        "seq": pa.array(seq),
+        "op": pa.repeat(PUBLISH, n),
+        "id": _ids("p", seq),
+        "lat": pa.array(corpus.lat[at]),
+        "lon": pa.array(corpus.lon[at]),
+        "text": corpus.texts.take(pa.array(at)),
+    }
+    return _events(columns, n)
+
+
+def mixed_events(corpus: Corpus, kind: Kind, n_live: int, n_publications: int, seed: int) -> pa.Table:
+    """Make the paper's stream: ``n_live`` subscriptions, then publications and updates at 5 to 1.
+
+    Ten publications come with one subscribe and one unsubscribe. A subscription lives for
+    N(mu, (0.2 mu)^2) further subscribes with mu = ``n_live``, so as many stay alive.
+    """
+    rng = np.random.default_rng([seed, 1])
+    n_pairs = n_publications // 10
+    subscribes = subscribe_events(corpus, kind, n_live + n_pairs, seed)
+    publishes = publish_events(corpus, n_publications, 0, seed)
+    births = np.arange(n_live + n_pairs)
+    lives = np.clip(rng.normal(n_live, 0.2 * n_live, len(births)), 0.5 * n_live, 1.5 * n_live)
+    ending = np.argsort(births + lives, kind="stable")[:n_pairs]
+    unsubscribes = _events(
+        {"op": pa.repeat(UNSUBSCRIBE, n_pairs), "id": subscribes["id"].take(pa.array(ending)).combine_chunks()}, n_pairs
+    )
+    # When each event happens, counted in publications.
+    due = 10.0 * np.arange(1, n_pairs + 1)
+    before = np.full(n_live, -1.0)
+    when = np.concatenate([before, due - 5.5, np.arange(n_publications), due - 0.5])
+    order = np.argsort(when, kind="stable")
+    events = pa.concat_tables([subscribes, publishes, unsubscribes]).take(pa.array(order)).combine_chunks()
+    return events.set_column(0, EVENTS.field("seq"), pa.array(np.arange(1, events.num_rows + 1)))
+
+
+def compile_arrays(corpus: Corpus, subscribes: pa.Table, publishes: pa.Table) -> Arrays:
+    """Compile events as dispatchers do; frequencies are those of the publications."""
+    tokenizer = corpus.tokenizer()
+    terms = tokenizer.tokenize(publishes["text"].combine_chunks())
+    return Arrays(compile_subscriptions(subscribes, tokenizer, terms), _probes(publishes, terms))
+
+
+def compile_subscriptions(subscribes: pa.Table, tokenizer: Tokenizer, sample: Ragged) -> Subscriptions:
+    """Compile subscribe events; the sample of texts says which term of a clause is the rarest."""
+    compiled = compile_expressions(subscribes["expression"].combine_chunks(), tokenizer)
+    if compiled.errors:
+        row, reason = next(iter(compiled.errors.items()))
+        raise ValueError(f"expression of event {row} must compile; {reason}")
+    clause_terms = compiled.terms.copy()
+    rarest_first(clause_terms, compiled.term_offsets, count_terms(sample))
+    corners = ("min_lon", "min_lat", "max_lon", "max_lat")
+    bounds = np.stack([subscribes[name].to_numpy() for name in corners], axis=1).ravel()
+    return Subscriptions(
+        seq_from=frozen(subscribes["seq"].to_numpy()),
+        seq_to=frozen(np.full(subscribes.num_rows, FOREVER)),
+        bounds=frozen(bounds),
+        clause_offsets=frozen(compiled.clause_offsets),
+        term_offsets=frozen(compiled.term_offsets),
+        terms=frozen(clause_terms),
+    )
+
+
+def _probes(publishes: pa.Table, terms: Ragged) -> Probes:
+    return Probes(
+        seq=frozen(publishes["seq"].to_numpy()),
+        lon=frozen(publishes["lon"].to_numpy()),
+        lat=frozen(publishes["lat"].to_numpy()),
+        term_offsets=frozen(terms.offsets),
+        terms=frozen(terms.values),
+        is_probe=frozen(np.ones(len(terms.values), np.bool_)),
+    )
+
+
+def _places(rng: np.random.Generator, n: int) -> tuple[Float64s, Float64s]:
+    """Draw points around clusters; the larger a cluster, the wider it is."""
+    min_lon, min_lat, max_lon, max_lat = _US
+    weights = np.arange(1, _N_CLUSTERS + 1) ** -_CLUSTER_SLOPE
+    cluster = rng.choice(_N_CLUSTERS, n, p=weights / weights.sum())
+    centre_lon = rng.uniform(min_lon, max_lon, _N_CLUSTERS)[cluster]
+    centre_lat = rng.uniform(min_lat, max_lat, _N_CLUSTERS)[cluster]
+    spread = 0.3 * np.sqrt(weights)[cluster]
+    lon = centre_lon + spread * rng.standard_t(3, n)
+    lat = centre_lat + spread * rng.standard_t(3, n)
+    background = rng.random(n) < _BACKGROUND
+    lon[background] = rng.uniform(min_lon, max_lon, n)[background]
+    lat[background] = rng.uniform(min_lat, max_lat, n)[background]
+    return np.clip(lon, min_lon, max_lon), np.clip(lat, min_lat, max_lat)
+
+
+def _expressions(corpus: Corpus, kind: Kind, n: int, rng: np.random.Generator) -> pa.Array:
+    """Join 1 to 3 keywords by AND or by OR; stop words are not drawn."""
+    weights = corpus.counts[N_STOP_WORDS:].astype(np.float64)
+    drawn = np.searchsorted(np.cumsum(weights), rng.random((n, 3)) * weights.sum()) + N_STOP_WORDS
+    if kind == "q2":
+        rare = max(N_STOP_WORDS, int(_TOP_SHARE * len(corpus.counts)))
+        drawn[:, 0] = rng.integers(rare, len(corpus.counts), n)
+    n_keywords = rng.integers(1, 4, n)
+    kept = np.arange(3) < n_keywords[:, None]
+    offsets = np.concatenate([[0], np.cumsum(n_keywords)])
+    words = corpus.words.take(pa.array(drawn[kept]))
+    keywords = pa.ListArray.from_arrays(pa.array(offsets, pa.int32()), words)
+    operator = pa.array([" AND ", " OR "]).take(pa.array(rng.integers(0, 2, n)))
+    return pc.binary_join(keywords, operator)
+
+
+def _ids(prefix: str, numbers: Int64s) -> pa.Array:
+    return pc.binary_join_element_wise(prefix, pa.array(numbers).cast(pa.string()), "")
+
+
+def _events(columns: dict[str, pa.Array], n: int) -> pa.Table:
+    """Fill in nulls for the columns that an operation does not have."""
+    filled = [columns.get(field.name, pa.nulls(n, field.type)) for field in EVENTS]
+    return pa.Table.from_arrays(filled, schema=EVENTS)

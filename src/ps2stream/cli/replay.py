@@ -1,0 +1,116 @@
+"""``ps2stream replay``: run an ordered event log through the whole pipeline."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ps2stream.cli.settings import add_settings, settings_from
+
+if TYPE_CHECKING:
+    from ps2stream.config import Settings
+    from ps2stream.pipeline.event_log import EventLog
+    from ps2stream.pipeline.tally import Tally
+
+_DESCRIPTION = """\
+Run an ordered event log through the whole pipeline, as fast as it goes.
+
+EVENTS is a Parquet file, or a directory of them, with the columns
+  seq int64, op string (publish, subscribe or unsubscribe), id string,
+  lat, lon double, text string                       for publish
+  expression string, min_lon, min_lat, max_lon, max_lat double   for subscribe
+(null where an op has no use for a column; other columns are ignored).
+
+DIR receives
+  matches/   subscription_id, subscription_seq, publication_id, publication_seq
+  rejected/  seq, op, id, reason
+as Parquet; files of an earlier replay there are replaced.
+"""
+
+_EPILOG = """\
+examples:
+  ps2stream replay events.parquet --out result --report report.json
+  ps2stream replay events/ --out result --report - --engine microbatch --workers 8
+"""
+
+
+def add_parser(subparsers: Any) -> None:
+    parser = subparsers.add_parser(
+        "replay",
+        help="run an event log through the whole pipeline, as fast as it goes",
+        description=_DESCRIPTION,
+        epilog=_EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("events", metavar="EVENTS", type=Path, help="Parquet file or directory")
+    parser.add_argument("--out", metavar="DIR", type=Path, required=True, help="where matches/ and rejected/ go")
+    parser.add_argument(
+        "--report", metavar="FILE.json", required=True, help="where the figures of the run go; - prints them"
+    )
+    parser.add_argument(
+        "--engine",
+        choices=("inline", "microbatch"),
+        default="microbatch",
+        help="all roles in this process, or as a stream on Spark (default: %(default)s)",
+    )
+    add_settings(parser)
+    parser.add_argument("--quiet", action="store_true", help="show no progress")
+    parser.set_defaults(run=run)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    import time
+
+    from ps2stream.cli.progress import open_progress
+    from ps2stream.pipeline.event_log import EventLog
+    from ps2stream.pipeline.sink import Sink
+
+    settings = settings_from(arguments)
+    started = time.monotonic()
+    events = EventLog(arguments.events)
+    sink = Sink(arguments.out)
+    sink.clear()
+    with open_progress("replaying", events.n_events, quiet=arguments.quiet) as advance:
+
+        def on_progress(tally: Tally) -> None:
+            advance(tally.n_events, f"{tally.n_matches:,} matches")
+
+        replay = _inline if arguments.engine == "inline" else _microbatch
+        tally, wall_s = replay(events, arguments.out, settings, on_progress)
+    report = {
+        "engine": arguments.engine,
+        "partitioner": settings.partitioner,
+        "n_workers": settings.n_workers,
+        "n_dispatchers": settings.n_dispatchers,
+        "batch_events": settings.batch_events,
+        **tally.report(wall_s),
+        "total_s": time.monotonic() - started,
+    }
+    text = json.dumps(report, indent=2)
+    if arguments.report == "-":
+        print(text)
+    else:
+        Path(arguments.report).write_text(text + "\n")
+    return 0
+
+
+def _inline(events: EventLog, out: Path, settings: Settings, on_progress: Any) -> tuple[Tally, float]:
+    from ps2stream.pipeline.replay import replay_inline
+    from ps2stream.pipeline.warm import warm
+
+    warm()
+    return replay_inline(events, out, settings, on_progress)
+
+
+def _microbatch(events: EventLog, out: Path, settings: Settings, on_progress: Any) -> tuple[Tally, float]:
+    from ps2stream.pipeline.spark.replay import replay_microbatch
+    from ps2stream.pipeline.spark.session import local_session, warm_up
+
+    spark = local_session("ps2stream replay")
+    try:
+        warm_up(spark)
+        return replay_microbatch(spark, events, out, settings, on_progress)
+    finally:
+        spark.stop()

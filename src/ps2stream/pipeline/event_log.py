@@ -1,0 +1,108 @@
+"""An ordered event log in Parquet: one file, or a directory of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from ps2stream.errors import SchemaError
+from ps2stream.model.events import conform
+from ps2stream.model.schemas import EVENTS, PUBLISH
+
+
+class EventLog:
+    """Read events in the order of their seq, whatever order the files hold them in.
+
+    Files that are sorted, as a log should be, are streamed; others are sorted in memory first.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._files = [_open(each) for each in _parquet_files(path)]
+        self.n_events = sum(file.metadata.num_rows for file in self._files)
+        starts, is_sorted = [], True
+        for file in self._files:
+            conform(file.schema_arrow.empty_table(), where=str(path))
+            seq = file.read(columns=["seq"]).column("seq").combine_chunks().drop_null()
+            values = seq.cast(pa.int64()).to_numpy()
+            starts.append((int(values[0]), int(values[-1])) if len(values) else (0, 0))
+            is_sorted = is_sorted and bool(np.all(values[1:] >= values[:-1]))
+        order = np.argsort([start for start, _ in starts], kind="stable")
+        self._files = [self._files[i] for i in order]
+        ends = [starts[i] for i in order]
+        self.is_sorted = is_sorted and all(a[1] <= b[0] for a, b in zip(ends, ends[1:], strict=False))
+
+    def batches(self, size: int) -> Iterator[pa.RecordBatch]:
+        """Yield the events in batches of ``size``; only the last one may be smaller."""
+        parts = self._stream(size) if self.is_sorted else self._sorted(size)
+        return _resized(parts, size)
+
+    def sample(self, n_events: int) -> pa.RecordBatch:
+        """Take publications and updates from the start of the log, up to half of ``n_events`` of either."""
+        return sample_of_both(self._stream(65_536), n_events)
+
+    def _stream(self, size: int) -> Iterator[pa.RecordBatch]:
+        for file in self._files:
+            for batch in file.iter_batches(size, columns=EVENTS.names):
+                yield conform(batch)
+
+    def _sorted(self, size: int) -> Iterator[pa.RecordBatch]:
+        table = pa.Table.from_batches(self._stream(65_536), EVENTS)
+        # Stable, so that of events with the same seq the first in the files is the one that counts.
+        order = pc.sort_indices(table.column("seq"))
+        for start in range(0, table.num_rows, size):
+            yield from table.take(order.slice(start, size)).combine_chunks().to_batches()
+
+
+def sample_of_both(batches: Iterable[pa.RecordBatch], n_events: int) -> pa.RecordBatch:
+    """Take up to half of ``n_events`` publications and as many updates from the front of a stream.
+
+    A log often begins with nothing but subscriptions; a plan needs to see both kinds.
+    """
+    parts = [pa.RecordBatch.from_pylist([], schema=EVENTS)]
+    wanted = {True: n_events - n_events // 2, False: n_events // 2}
+    for batch in batches:
+        is_publish = pc.fill_null(pc.equal(batch.column("op"), PUBLISH), False)
+        for kind, mask in ((True, is_publish), (False, pc.invert(is_publish))):
+            part = batch.filter(mask).slice(0, wanted[kind])
+            wanted[kind] -= part.num_rows
+            parts.append(part)
+        if not any(wanted.values()):
+            break
+    return pa.concat_batches(parts).sort_by("seq")
+
+
+def _parquet_files(path: Path) -> list[Path]:
+    if path.is_file():
+        return [path]
+    if not path.is_dir():
+        raise SchemaError(f"events {path}: no such file or directory")
+    files = sorted(each for each in path.rglob("*.parquet") if not each.name.startswith((".", "_")))
+    if not files:
+        raise SchemaError(f"events {path}: the directory holds no .parquet file")
+    return files
+
+
+def _open(path: Path) -> pq.ParquetFile:
+    try:
+        return pq.ParquetFile(path)
+    except (OSError, pa.ArrowInvalid) as error:
+        raise SchemaError(f"events {path}: not a readable Parquet file: {error}") from error
+
+
+def _resized(batches: Iterable[pa.RecordBatch], size: int) -> Iterator[pa.RecordBatch]:
+    held: list[pa.RecordBatch] = []
+    n_held = 0
+    for batch in batches:
+        held.append(batch)
+        n_held += batch.num_rows
+        while n_held >= size:
+            joined = pa.concat_batches(held)
+            yield joined.slice(0, size)
+            held, n_held = [joined.slice(size)], n_held - size
+    if n_held:
+        yield pa.concat_batches(held)

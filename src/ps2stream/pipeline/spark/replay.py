@@ -1,0 +1,92 @@
+"""Replay an event log through the micro-batch engine, as fast as it goes.
+
+The log is poured into a journal of its own while the stream already reads from it: the path is the
+one of a running system, from the durable journal to the sink.
+"""
+
+from __future__ import annotations
+
+import tempfile
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from pyspark.sql import SparkSession
+
+from ps2stream.config import Settings
+from ps2stream.journal import Journal
+from ps2stream.model.events import in_order
+from ps2stream.pipeline.event_log import EventLog
+from ps2stream.pipeline.planning import first_plan
+from ps2stream.pipeline.sink import Sink
+from ps2stream.pipeline.spark.job import BatchDone
+from ps2stream.pipeline.spark.stream import journal_stream
+from ps2stream.pipeline.spark.watch import raise_failure, tally_batch
+from ps2stream.pipeline.state import State
+from ps2stream.pipeline.tally import Tally
+
+_APPEND_EVENTS = 20_000
+
+
+def replay_microbatch(
+    spark: SparkSession, events: EventLog, out: Path, settings: Settings, on_progress: Callable[[Tally], None]
+) -> tuple[Tally, float]:
+    """Process all events as a stream; return the tally and the seconds from the first to the last."""
+    tally = Tally.of(settings.n_workers, settings.n_dispatchers)
+    consumed = 0
+
+    def on_batch(done: BatchDone) -> None:
+        nonlocal consumed
+        consumed = max(reference.upto for reference in done.references)
+        tally_batch(tally, done)
+        tally.latencies.append((done.duration_s, sum(r.n_publications + r.n_updates for r in done.references)))
+        on_progress(tally)
+
+    with tempfile.TemporaryDirectory(prefix="ps2stream-replay-") as scratch:
+        home = Path(scratch)
+        plan = first_plan(events.sample(settings.sample_events), settings)
+        State.create(home / "state", plan, settings)
+        Journal.open(home / "journal", create=True).close()
+        pouring = Pouring(events, home / "journal", Sink(out))
+        started = time.monotonic()
+        pouring.start()
+        with journal_stream(spark, home / "journal", home / "state", out, settings, on_batch=on_batch) as query:
+            while not (pouring.is_done and consumed >= pouring.position):
+                raise_failure(query)
+                pouring.raise_failure()
+                time.sleep(0.02)
+            wall_s = time.monotonic() - started
+        tally.n_rejected += pouring.n_rejected
+    return tally, wall_s
+
+
+class Pouring(threading.Thread):
+    """Append an event log to a journal; what is out of order is rejected here, at the border."""
+
+    def __init__(self, events: EventLog, journal: Path, sink: Sink) -> None:
+        super().__init__(name="pouring", daemon=True)
+        self._events, self._journal, self._sink = events, journal, sink
+        self._failure: BaseException | None = None
+        self.is_done = False
+        self.position = 0
+        self.n_rejected = 0
+
+    def run(self) -> None:
+        try:
+            # The log itself is still there after a crash: the copy need not survive a power cut.
+            with Journal.open(self._journal, durable=False) as journal:
+                high_water = None
+                for number, batch in enumerate(self._events.batches(_APPEND_EVENTS)):
+                    kept, rejected, high_water = in_order(batch, high_water)
+                    self._sink.write_rejected(number, "order", rejected)
+                    self.n_rejected += rejected.num_rows
+                    if kept.num_rows:
+                        self.position = journal.append_ordered(kept).position
+            self.is_done = True
+        except BaseException as error:
+            self._failure = error
+
+    def raise_failure(self) -> None:
+        if self._failure is not None:
+            raise self._failure

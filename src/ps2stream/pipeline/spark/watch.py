@@ -1,0 +1,53 @@
+"""Watch a running stream: add up its batches, and say in our words why it ended."""
+
+from __future__ import annotations
+
+import re
+
+from pyspark.sql.streaming import StreamingQuery
+
+from ps2stream.errors import PS2StreamError, StateError
+from ps2stream.pipeline.reports import DispatcherReport, MergerReport, WorkerReport
+from ps2stream.pipeline.spark.job import BatchDone
+from ps2stream.pipeline.tally import Tally
+
+_OWN_ERROR = re.compile(r"ps2stream\.errors\.(\w+): (.+)")
+
+
+def tally_batch(tally: Tally, done: BatchDone) -> None:
+    """Enter the reports of a batch into a tally."""
+    tally.n_updates += done.n_updates
+    tally.n_rejected += done.n_rejected_updates
+    tally.n_subscriptions = done.n_subscriptions
+    tally.registrar_busy_s += done.registrar_busy_s
+    for report in done.reports:
+        if isinstance(report, DispatcherReport):
+            tally.n_publications += report.n_publications
+            dispatcher = tally.dispatchers[report.dispatcher]
+            dispatcher.n_publications += report.n_publications
+            dispatcher.n_discarded += report.n_discarded
+            dispatcher.n_sent += report.n_sent
+            dispatcher.busy_s += report.busy_s
+        elif isinstance(report, WorkerReport):
+            worker = tally.workers[report.worker]
+            worker.n_publications += report.n_publications
+            worker.n_updates += report.n_updates
+            worker.n_candidates += report.n_candidates
+            worker.n_matches += report.n_matches
+            worker.n_subscriptions, worker.n_bytes = report.n_subscriptions, report.n_bytes
+            worker.busy_s += report.busy_s
+        elif isinstance(report, MergerReport):
+            tally.n_matches += report.n_matches
+            tally.n_rejected += report.n_rejected
+            tally.merger_busy_s += report.busy_s
+
+
+def raise_failure(query: StreamingQuery) -> None:
+    """Raise why a stream has ended by itself; our own errors come out of Spark's wrapping."""
+    if query.isActive:
+        return
+    failure = query.exception()
+    if failure is None:
+        raise StateError("the stream was stopped")
+    own = _OWN_ERROR.search(str(failure))
+    raise PS2StreamError(own[2] if own else f"the stream failed: {failure}") from failure

@@ -1,0 +1,111 @@
+"""The tally of a run: counts of all batches, and the report made of them."""
+
+from __future__ import annotations
+
+import resource
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+
+@dataclass(slots=True)
+class WorkerTally:
+    """What one worker did, and how large its index is now."""
+
+    n_publications: int = 0
+    n_updates: int = 0
+    n_candidates: int = 0
+    n_matches: int = 0
+    n_subscriptions: int = 0
+    n_bytes: int = 0
+    busy_s: float = 0.0
+
+
+@dataclass(slots=True)
+class DispatcherTally:
+    n_publications: int = 0
+    n_discarded: int = 0
+    n_sent: int = 0
+    busy_s: float = 0.0
+
+
+@dataclass(slots=True)
+class Tally:
+    """Add up batches as they are done."""
+
+    workers: list[WorkerTally]
+    dispatchers: list[DispatcherTally]
+    n_publications: int = 0
+    n_updates: int = 0
+    n_matches: int = 0
+    n_rejected: int = 0
+    n_subscriptions: int = 0
+    registrar_busy_s: float = 0.0
+    merger_busy_s: float = 0.0
+    latencies: list[tuple[float, int]] = field(default_factory=list)  # (seconds, events)
+
+    @classmethod
+    def of(cls, n_workers: int, n_dispatchers: int) -> Tally:
+        return cls([WorkerTally() for _ in range(n_workers)], [DispatcherTally() for _ in range(n_dispatchers)])
+
+    @property
+    def n_events(self) -> int:
+        return self.n_publications + self.n_updates
+
+    @property
+    def n_discarded(self) -> int:
+        return sum(dispatcher.n_discarded for dispatcher in self.dispatchers)
+
+    def latency_ms(self, *quantiles: float) -> list[float]:
+        """Return quantiles over events; NaN while there are none."""
+        return weighted_quantiles(self.latencies, quantiles)
+
+    def report(self, wall_s: float) -> dict[str, Any]:
+        """Return the figures of a run as plain values."""
+        n_bytes = sum(worker.n_bytes for worker in self.workers)
+        stored = sum(worker.n_subscriptions for worker in self.workers)
+        busiest = max([worker.busy_s for worker in self.workers] + [each.busy_s for each in self.dispatchers])
+        per_publication = max(self.n_publications, 1)
+        p50, p90, p99, p999 = self.latency_ms(0.5, 0.9, 0.99, 0.999)
+        return {
+            "events": self.n_events,
+            "publications": self.n_publications,
+            "updates": self.n_updates,
+            "matches": self.n_matches,
+            "rejected": self.n_rejected,
+            "discarded_publications": self.n_discarded,
+            "live_subscriptions": self.n_subscriptions,
+            "wall_s": wall_s,
+            "tuples_per_s": self.n_events / wall_s if wall_s else 0.0,
+            # What a cluster with a core for every role would do: the busiest role sets the pace.
+            "projected_tuples_per_s": self.n_events / busiest if busiest else 0.0,
+            "latency_ms": {"p50": p50, "p90": p90, "p99": p99, "p99.9": p999},
+            "candidates_per_publication": sum(w.n_candidates for w in self.workers) / per_publication,
+            "matches_per_publication": self.n_matches / per_publication,
+            "replication": stored / max(self.n_subscriptions, 1),
+            "index_bytes": n_bytes,
+            "index_bytes_per_subscription": n_bytes / max(self.n_subscriptions, 1),
+            "registrar_busy_s": self.registrar_busy_s,
+            "merger_busy_s": self.merger_busy_s,
+            "workers": [_fields(worker) for worker in self.workers],
+            "dispatchers": [_fields(dispatcher) for dispatcher in self.dispatchers],
+            "peak_memory_bytes": {
+                "driver": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024,
+                "largest_child": resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss * 1024,
+            },
+        }
+
+
+def weighted_quantiles(values: list[tuple[float, int]], quantiles: tuple[float, ...]) -> list[float]:
+    """Return quantiles in milliseconds of (seconds, weight) pairs."""
+    if not values:
+        return [float("nan")] * len(quantiles)
+    ordered = np.array(sorted(values))
+    reached = np.cumsum(ordered[:, 1]) / ordered[:, 1].sum()
+    rows = np.minimum(np.searchsorted(reached, quantiles), len(ordered) - 1)
+    return [float(each) * 1000 for each in ordered[rows, 0]]
+
+
+def _fields(tally: WorkerTally | DispatcherTally) -> dict[str, int | float]:
+    return {name: getattr(tally, name) for name in tally.__slots__}
