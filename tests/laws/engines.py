@@ -2,23 +2,26 @@
 
 from __future__ import annotations
 
+import contextlib
 import random
 import tempfile
-from collections.abc import Callable, Iterator
+import threading
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Protocol
+from typing import Any, NamedTuple, Protocol
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 from pyspark.sql import SparkSession
+from pyspark.sql.streaming import StreamingQuery
 
 from ps2stream.config import Settings
 from ps2stream.journal import Journal
 from ps2stream.model.events import in_order
 from ps2stream.pipeline.inline import InlineEngine
-from ps2stream.pipeline.inline import Outcome as InlineOutcome
 from ps2stream.pipeline.planning import first_plan
+from ps2stream.pipeline.reports import DispatcherReport, WorkerReport
 from ps2stream.pipeline.spark.job import BatchDone
 from ps2stream.pipeline.spark.stream import journal_stream
 from ps2stream.testing.oracle import Match, Outcome, Rejection
@@ -27,44 +30,75 @@ from ps2stream.testing.oracle import Match, Outcome, Rejection
 ALL_AT_ONCE = 100_000
 
 
+class Work(NamedTuple):
+    """What a run cost; ``n_found`` counts what workers report, before the merger sees it."""
+
+    n_publications: int
+    n_discarded: int
+    n_candidates: int
+    n_found: int
+
+
+class Run(NamedTuple):
+    """What came out of an engine, sorted, with nothing removed."""
+
+    outcome: Outcome
+    work: Work
+
+
 class Engine(Protocol):
-    """Run a whole event log; what comes back is sorted, with nothing removed."""
-
-    name: str
-
-    def run(self, events: pa.Table, settings: Settings, batch_events: int) -> Outcome: ...
+    def run(self, events: pa.Table, settings: Settings, batch_events: int) -> Run:
+        """Run a whole event log."""
+        ...
 
 
 class Inline:
     """All roles in this process."""
 
-    name = "inline"
-
-    def run(self, events: pa.Table, settings: Settings, batch_events: int) -> Outcome:
-        outcomes = list(self.outcomes(events, settings, batch_events))
-        return outcome_of(
-            [batch for outcome in outcomes for batch in outcome.matches.to_pylist()],
-            [batch for outcome in outcomes for batch in outcome.rejected.to_pylist()],
-        )
-
-    def outcomes(self, events: pa.Table, settings: Settings, batch_events: int) -> Iterator[InlineOutcome]:
+    def run(self, events: pa.Table, settings: Settings, batch_events: int) -> Run:
         engine = InlineEngine(first_plan(one_batch(events), settings), settings)
-        return iter(engine.run(batches_of(events, batch_events)))
+        done = [engine.process(batch) for batch in batches_of(events, batch_events)]
+        outcome = outcome_of(
+            [row for batch in done for row in batch.matches.to_pylist()],
+            [row for batch in done for row in batch.rejected.to_pylist()],
+        )
+        counts = [worker.index.counts() for worker in engine.workers]
+        work = Work(
+            engine.tally.n_publications,
+            engine.tally.n_discarded,
+            sum(count.n_candidates for count in counts),
+            sum(count.n_matches for count in counts),
+        )
+        return Run(outcome, work)
 
 
 @dataclass(frozen=True, slots=True)
 class MicroBatch:
-    """Structured Streaming on a journal, which takes only what is in order: as `replay`, we sort out the rest."""
+    """Structured Streaming on a journal.
+
+    A journal takes only what is in order; the rest is turned down before it, as `replay` does.
+    """
 
     spark: SparkSession
-    name: str = "microbatch"
 
-    def run(self, events: pa.Table, settings: Settings, batch_events: int) -> Outcome:
+    def run(self, events: pa.Table, settings: Settings, batch_events: int) -> Run:
         with tempfile.TemporaryDirectory() as scratch:
             place = Place(Path(scratch))
             late = place.publish(events, max(1, batch_events // 3))
-            place.drain(self.spark, replace(settings, batch_events=batch_events))
-            return place.outcome(late)
+            done = place.drain(self.spark, replace(settings, batch_events=batch_events))
+            return Run(place.outcome(late), _work(done))
+
+
+def _work(done: list[BatchDone]) -> Work:
+    reports = [report for batch in done for report in batch.reports]
+    dispatchers = [report for report in reports if isinstance(report, DispatcherReport)]
+    workers = [report for report in reports if isinstance(report, WorkerReport)]
+    return Work(
+        sum(report.n_publications for report in dispatchers),
+        sum(report.n_discarded for report in dispatchers),
+        sum(report.n_candidates for report in workers),
+        sum(report.n_matches for report in workers),
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,30 +120,38 @@ class Place:
         return self.directory / "out"
 
     def publish(self, events: pa.Table, packet_events: int) -> list[Rejection]:
-        """Append a log in packets of up to twice ``packet_events``; return what is out of order."""
+        """Append what the journal lacks of a log, in packets of up to twice ``packet_events``.
+
+        Return all that is out of order in the log.
+        """
         kept, late, _ = in_order(one_batch(events), None)
         sizes = random.Random(events.num_rows)
         with Journal.open(self.journal, create=True, durable=False) as journal:
-            start = 0
+            start = int(np.searchsorted(kept.column("seq").to_numpy(), journal.last().seq, side="right"))
             while start < kept.num_rows:
                 size = sizes.randint(1, 2 * packet_events)
                 journal.append_ordered(kept.slice(start, size))
                 start += size
         return rejections_of(late.to_pylist())
 
-    def drain(
-        self, spark: SparkSession, settings: Settings, on_batch: Callable[[BatchDone], None] = lambda done: None
-    ) -> list[BatchDone]:
+    def drain(self, spark: SparkSession, settings: Settings, **options: Any) -> list[BatchDone]:
         """Run the job until it has read all of the journal; return what its batches came to."""
         batches: list[BatchDone] = []
-
-        def take(done: BatchDone) -> None:
-            batches.append(done)
-            on_batch(done)
-
-        with journal_stream(spark, self.journal, self.state, self.out, settings, on_batch=take) as query:
+        with self.stream(spark, settings, on_batch=batches.append, **options) as query:
             query.processAllAvailable()
         return batches
+
+    def run_briefly(self, spark: SparkSession, settings: Settings, n_batches: int, **options: Any) -> None:
+        """Run the job for some batches and stop it amid the next."""
+        enough = threading.Semaphore(0)
+        with self.stream(spark, settings, on_batch=lambda done: enough.release(), **options):
+            for _ in range(n_batches):
+                assert enough.acquire(timeout=120)
+
+    def stream(
+        self, spark: SparkSession, settings: Settings, **options: Any
+    ) -> contextlib.AbstractContextManager[StreamingQuery]:
+        return journal_stream(spark, self.journal, self.state, self.out, settings, **options)
 
     def outcome(self, late: list[Rejection]) -> Outcome:
         """Read the sink."""

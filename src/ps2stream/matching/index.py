@@ -6,24 +6,35 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ps2stream.arrays import HeapStorage, Int64s, MappedStorage, Storage, create_struct, n_bytes, open_struct
-from ps2stream.matching.insert import end, insert, refill_map, rehash_lists
+from ps2stream.arrays import (
+    HeapStorage,
+    Int64s,
+    MappedStorage,
+    Storage,
+    create_struct,
+    frozen,
+    n_bytes,
+    open_struct,
+)
+from ps2stream.matching.insert import end, insert, is_table_full, refill_map, rehash_lists
 from ps2stream.matching.layout import (
     DTYPES,
+    FOREVER,
     LEVELS,
-    N_CLAUSES,
     N_ENDED,
     N_LISTS,
+    N_POSTINGS,
+    N_ROOM,
     N_SUBS,
-    N_TERMS,
+    N_WORDS,
     Found,
     GI2Arrays,
     Probes,
     Subscriptions,
     initial_sizes,
-    needed_sizes,
 )
-from ps2stream.matching.probe import live_rows, probe
+from ps2stream.matching.probe import probe
+from ps2stream.matching.records import OVERHEAD_WORDS, unpack, views_of
 from ps2stream.model.space import Grid
 
 
@@ -114,19 +125,16 @@ class GI2:
 
     def should_compact(self) -> bool:
         """Say whether what is dead outweighs half of what lives."""
-        counts = self.counts()
-        return counts.n_ended > max(1024, counts.n_subscriptions // 2)
+        head = self._arrays.head
+        return int(head[N_ENDED]) > max(1024, int(head[N_SUBS] - head[N_ENDED]) // 2)
 
     def compacted(self, horizon: int, storage: Storage | None = None) -> GI2:
         """Build an index of what can still match, with the same counters of work."""
         old = self._arrays
-        n_subs = int(old.head[N_SUBS])
-        rows = np.empty(n_subs, np.int64)
-        rows = rows[: live_rows(old, n_subs, horizon, rows)]
-        new = GI2.create(self.settings, storage, max(1024, len(rows)))
-        ended = self._stored(n_subs)
-        new.insert(ended, rows)
-        new._arrays.head[N_ENDED] = np.count_nonzero(ended.seq_to[rows] != np.iinfo(np.int64).max)
+        live = self._stored(horizon)
+        new = GI2.create(self.settings, storage, max(1024, len(live.seq_from)))
+        new.insert(live)
+        new._arrays.head[N_ENDED] = np.count_nonzero(live.seq_to != FOREVER)
         for name in ("cell_publications", "cell_candidates", "cell_matches", "cell_subscriptions", "cell_bytes"):
             getattr(new._arrays, name)[:] = getattr(old, name)
         return new
@@ -140,7 +148,7 @@ class GI2:
         return GI2Counts(
             n_subscriptions=int(head[N_SUBS] - head[N_ENDED]),
             n_ended=int(head[N_ENDED]),
-            n_postings=int(arrays.list_length.sum()),
+            n_postings=int(head[N_POSTINGS]),
             n_lists=int(head[N_LISTS]),
             n_bytes=n_bytes(arrays),
             n_publications=int(arrays.cell_publications.sum()),
@@ -160,37 +168,26 @@ class GI2:
     def _reserve(self, subs: Subscriptions, rows: Int64s) -> None:
         """Make room for everything but postings and lists, whose number is not known yet."""
         head = self._arrays.head
+        first, last = subs.clause_offsets[rows], subs.clause_offsets[rows + 1]
+        n_terms = subs.term_offsets[last] - subs.term_offsets[first]
+        n_words = int((n_terms + last - first).sum()) + OVERHEAD_WORDS * len(rows)
+        self._grow("records", int(head[N_WORDS]) + n_words)
         n_subs = int(head[N_SUBS]) + len(rows)
-        clauses = subs.clause_offsets
-        n_clauses = int(head[N_CLAUSES] + (clauses[rows + 1] - clauses[rows]).sum())
-        n_terms = subs.term_offsets[clauses[rows + 1]] - subs.term_offsets[clauses[rows]]
-        self._grow("sub_seq_from", n_subs)
-        self._grow("sub_seq_to", n_subs)
-        self._grow("sub_bounds", 4 * n_subs)
-        self._grow("sub_first_clause", n_subs + 1)
-        self._grow("clause_sub", n_clauses)
-        self._grow("clause_first_term", n_clauses + 1)
-        self._grow("terms", int(head[N_TERMS] + n_terms.sum()))
-        if 10 * n_subs > 7 * len(self._arrays.map_seq):
+        if 10 * n_subs > 7 * len(self._arrays.map_slot):
             size = 1 << int(2 * n_subs).bit_length()
-            self._arrays = self._arrays._replace(
-                map_seq=self._storage.create("map_seq", np.int64, size),
-                map_slot=self._storage.create("map_slot", np.uint32, size),
-            )
+            self._arrays = self._arrays._replace(map_slot=self._storage.create("map_slot", np.uint32, size))
             refill_map(self._arrays)
 
     def _make_room_for_postings(self) -> None:
         arrays = self._arrays
-        if 10 * (arrays.head[N_LISTS] + 1) > 7 * len(arrays.list_key):
-            size = 2 * len(arrays.list_key)
-            names = ("list_key", "list_start", "list_length")
-            table = {name: self._storage.create(name, DTYPES[name], size) for name in names}
-            rehash_lists(arrays, *table.values())
-            self._arrays = arrays._replace(**table)
+        if is_table_full(arrays):
+            table = self._storage.create("list_table", np.uint64, 2 * len(arrays.list_table))
+            rehash_lists(arrays, table)
+            self._arrays = arrays._replace(list_table=table)
         else:
             # The largest list may need to move to twice its room, whatever the pool's size.
-            longest = int(arrays.list_length.max())
-            self._grow("postings", len(arrays.postings) + 4 * longest + 2)
+            longest = int((arrays.list_table[1::2] & np.uint64(0xFFFFFFFF)).max())
+            self._grow("postings", 2 * (int(arrays.head[N_ROOM]) + 2 * longest + 1))
 
     def _grow(self, name: str, size: int) -> None:
         """Make an array at least ``size`` long, by half more than it was to keep growth rare."""
@@ -199,15 +196,25 @@ class GI2:
             longer = self._storage.grow(name, array, max(size, len(array) + len(array) // 2))
             self._arrays = self._arrays._replace(**{name: longer})
 
-    def _stored(self, n_subs: int) -> Subscriptions:
-        """View what is stored as input for another index."""
-        arrays = self._arrays
-        n_clauses = int(arrays.head[N_CLAUSES])
+    def _stored(self, horizon: int) -> Subscriptions:
+        """Copy what ends after a seq as input for another index."""
+        head = self._arrays.head
+        n_subs, n_words = int(head[N_SUBS]), int(head[N_WORDS])
+        # Every clause and every term takes a word of a record.
+        out = Subscriptions(
+            seq_from=np.empty(n_subs, np.int64),
+            seq_to=np.empty(n_subs, np.int64),
+            bounds=np.empty(4 * n_subs, np.float64),
+            clause_offsets=np.zeros(n_subs + 1, np.int64),
+            term_offsets=np.zeros(n_words + 1, np.int64),
+            terms=np.empty(n_words, np.uint64),
+        )
+        n_rows, n_clauses = unpack(views_of(self._arrays.records), n_subs, horizon, out)
         return Subscriptions(
-            seq_from=arrays.sub_seq_from[:n_subs],
-            seq_to=arrays.sub_seq_to[:n_subs],
-            bounds=arrays.sub_bounds[: 4 * n_subs],
-            clause_offsets=arrays.sub_first_clause[: n_subs + 1].astype(np.int64),
-            term_offsets=arrays.clause_first_term[: n_clauses + 1].astype(np.int64),
-            terms=arrays.terms[: int(arrays.head[N_TERMS])],
+            seq_from=frozen(out.seq_from[:n_rows]),
+            seq_to=frozen(out.seq_to[:n_rows]),
+            bounds=frozen(out.bounds[: 4 * n_rows]),
+            clause_offsets=frozen(out.clause_offsets[: n_rows + 1]),
+            term_offsets=frozen(out.term_offsets[: n_clauses + 1]),
+            terms=frozen(out.terms),
         )

@@ -1,23 +1,37 @@
-"""Kernels that change a GI2: insert, end, rehash, export (Sec. IV-D)."""
+"""Kernels that change a GI2: insert, end, rehash (Sec. IV-D)."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from ps2stream.arrays import Int64s, UInt32s, UInt64s
+from ps2stream.arrays import Float64s, Int64s, UInt32s, UInt64s
 from ps2stream.kernels import kernel
 from ps2stream.matching.layout import (
+    FREE,
+    LAST_SLOT,
     LEVELS,
-    N_CLAUSES,
-    N_DEAD_POSTINGS,
     N_ENDED,
     N_LISTS,
     N_POSTINGS,
+    N_ROOM,
     N_SUBS,
-    N_TERMS,
+    N_WORDS,
     STEP,
     GI2Arrays,
     Subscriptions,
+)
+from ps2stream.matching.records import (
+    CLAUSES,
+    SEQ_FROM,
+    SEQ_TO,
+    SLOT_WORDS,
+    Records,
+    end_of,
+    is_last,
+    n_terms_at,
+    pack,
+    size_at,
+    views_of,
 )
 from ps2stream.model.space import (
     Cover,
@@ -29,6 +43,8 @@ from ps2stream.model.space import (
     mix,
     row_of,
 )
+
+LENGTH = np.uint64(0xFFFFFFFF)
 
 
 @kernel
@@ -52,10 +68,9 @@ def quantise(position: float, level: int, cell: int) -> int:
 
 
 @kernel
-def quantised_bounds(arrays: GI2Arrays, grid: Grid, sub: int, place: Cover, column: int, row: int) -> np.uint64:
-    """Pack a subscription's bounds within one cell: min x, max x, min y, max y, 8 bits each."""
-    at = 4 * sub
-    bounds = arrays.sub_bounds
+def quantised_bounds(bounds: Float64s, slot: int, grid: Grid, place: Cover, column: int, row: int) -> np.uint64:
+    """Pack a region's bounds within one cell: min x, max x, min y, max y, 8 bits each."""
+    at = 4 * slot
     level = place.level
     min_x, max_x, min_y, max_y = 0, 255, 0, 255
     if bounds[at] <= bounds[at + 2]:  # one that crosses the antimeridian keeps the full width
@@ -71,96 +86,99 @@ def quantised_bounds(arrays: GI2Arrays, grid: Grid, sub: int, place: Cover, colu
 
 
 @kernel
-def find_list(list_key: UInt64s, key: np.uint64) -> int:
+def find_list(list_table: UInt64s, key: np.uint64) -> int:
     """Return the place of a key in the table, or the free place where it belongs."""
-    last = np.uint64(len(list_key) - 1)
+    last = np.uint64(len(list_table) // 2 - 1)
     place = key & last
-    while list_key[place] != np.uint64(0) and list_key[place] != key:
+    while True:
+        stored = list_table[2 * np.int64(place)]
+        if stored == np.uint64(0) or stored == key:
+            return np.int64(place)
+        place = (place + np.uint64(1)) & last
+
+
+@kernel
+def find_slot(map_slot: UInt32s, records: Records, seq_from: int) -> int:
+    """Return the place of a subscription in the map, or the free place where it belongs.
+
+    The map holds no seqs of its own: comparing with the record costs a cache miss on a collision and
+    saves 16 bytes a subscription.
+    """
+    last = np.uint64(len(map_slot) - 1)
+    place = mix(np.uint64(seq_from)) & last
+    while map_slot[place] != 0:
+        slot = np.int64(map_slot[place]) - 1
+        if records.ints[SLOT_WORDS * slot + SEQ_FROM] == seq_from:
+            break
         place = (place + np.uint64(1)) & last
     return np.int64(place)
 
 
 @kernel
-def find_slot(arrays: GI2Arrays, seq_from: int) -> int:
-    """Return the place of a subscription in the map, or the free place where it belongs."""
-    last = np.uint64(len(arrays.map_seq) - 1)
-    place = mix(np.uint64(seq_from)) & last
-    while arrays.map_slot[place] != 0 and arrays.map_seq[place] != seq_from:
-        place = (place + np.uint64(1)) & last
-    return np.int64(place)
+def is_table_full(arrays: GI2Arrays) -> bool:
+    """Say whether one more list would make look-ups slow."""
+    return bool(10 * (arrays.head[N_LISTS] + 1) > 7 * (len(arrays.list_table) // 2))
+
+
+@kernel
+def _take_room(arrays: GI2Arrays, size_class: int) -> int:
+    """Return the start of room for ``2**size_class`` postings, or -1 when the pool is full."""
+    head = arrays.head
+    free = head[FREE + size_class] - 1
+    if free >= 0:
+        head[FREE + size_class] = np.int64(arrays.postings[2 * free])
+        return np.int64(free)
+    start = head[N_ROOM]
+    if 2 * (start + (1 << size_class)) > len(arrays.postings):
+        return -1
+    head[N_ROOM] = start + (1 << size_class)
+    return np.int64(start)
 
 
 @kernel
 def _append_posting(arrays: GI2Arrays, key: np.uint64, bloom: np.uint64, word: np.uint64) -> bool:
     """Add a posting to the list of a key; False, and nothing changed, when there is no room.
 
-    A list of a power of two is full and moves to twice the room at the end of the pool; what
-    it leaves is reclaimed by compaction. Keeping capacities in the table would save a few
-    moves after removals and cost four bytes a list.
+    A list of a power of two counts as full and moves to twice the room; the next list of its size moves into
+    what it leaves. After removals a list may have more room than its length tells; that part is
+    lost until compaction. Keeping capacities in the table would cost four bytes a list.
     """
-    head = arrays.head
-    place = find_list(arrays.list_key, key)
-    is_new = arrays.list_key[place] == np.uint64(0)
-    if is_new and 10 * (head[N_LISTS] + 1) > 7 * len(arrays.list_key):
+    head, table, postings = arrays.head, arrays.list_table, arrays.postings
+    place = find_list(table, key)
+    is_new = table[2 * place] == np.uint64(0)
+    if is_new and is_table_full(arrays):
         return False
-    length = np.int64(arrays.list_length[place])
-    start = np.int64(arrays.list_start[place])
+    entry = table[2 * place + 1]
+    start, length = np.int64(entry >> np.uint64(32)), np.int64(entry & LENGTH)
     if length & (length - 1) == 0:
-        room = max(1, 2 * length)
-        end = head[N_POSTINGS]
-        if 2 * (end + room) > len(arrays.postings):
+        size_class = 0
+        while 1 << size_class <= length:
+            size_class += 1
+        room = _take_room(arrays, size_class)
+        if room < 0:
             return False
         for i in range(2 * length):
-            arrays.postings[2 * end + i] = arrays.postings[2 * start + i]
-        start = end
-        head[N_POSTINGS] = end + room
-        arrays.list_start[place] = start
+            postings[2 * room + i] = postings[2 * start + i]
+        if length > 0:
+            postings[2 * start] = np.uint64(head[FREE + size_class - 1])
+            head[FREE + size_class - 1] = start + 1
+        start = room
     if is_new:
-        arrays.list_key[place] = key
+        table[2 * place] = key
         head[N_LISTS] += 1
-    arrays.postings[2 * (start + length)] = bloom
-    arrays.postings[2 * (start + length) + 1] = word
-    arrays.list_length[place] = length + 1
+    postings[2 * (start + length)] = bloom
+    postings[2 * (start + length) + 1] = word
+    table[2 * place + 1] = np.uint64(start) << np.uint64(32) | np.uint64(length + 1)
+    head[N_POSTINGS] += 1
     return True
 
 
 @kernel
-def _append_subscription(arrays: GI2Arrays, subs: Subscriptions, row: int) -> None:
-    """Copy a subscription, its clauses and terms behind the last ones; the caller made room."""
-    head = arrays.head
-    sub = head[N_SUBS]
-    arrays.sub_seq_from[sub] = subs.seq_from[row]
-    arrays.sub_seq_to[sub] = subs.seq_to[row]
-    for i in range(4):
-        arrays.sub_bounds[4 * sub + i] = subs.bounds[4 * row + i]
-    for clause in range(subs.clause_offsets[row], subs.clause_offsets[row + 1]):
-        to = head[N_CLAUSES]
-        arrays.clause_sub[to] = sub
-        for term in range(subs.term_offsets[clause], subs.term_offsets[clause + 1]):
-            arrays.terms[head[N_TERMS]] = subs.terms[term]
-            head[N_TERMS] += 1
-        head[N_CLAUSES] = to + 1
-        arrays.clause_first_term[to + 1] = head[N_TERMS]
-    arrays.sub_first_clause[sub + 1] = head[N_CLAUSES]
-    place = find_slot(arrays, subs.seq_from[row])
-    arrays.map_seq[place] = subs.seq_from[row]
-    arrays.map_slot[place] = sub + 1
-    head[N_SUBS] = sub + 1
-
-
-@kernel
-def size_of(arrays: GI2Arrays, sub: int) -> int:
-    """Count the bytes of a subscription when it is moved: seqs, region, clauses and terms (S_g)."""
-    first, last = arrays.sub_first_clause[sub], arrays.sub_first_clause[sub + 1]
-    n_terms = np.int64(arrays.clause_first_term[last]) - np.int64(arrays.clause_first_term[first])
-    return 48 + 4 * (np.int64(last) - np.int64(first)) + 8 * n_terms
-
-
-@kernel
-def count_cells(arrays: GI2Arrays, counters: Grid, sub: int, sign: int) -> None:
+def count_cells(arrays: GI2Arrays, counters: Grid, slot: int, sign: int) -> None:
     """Add (or subtract) a subscription to the counters of the grid^t cells it overlaps."""
-    place = cover(counters, arrays.sub_bounds, sub, counters_limit())
-    size = size_of(arrays, sub)
+    records = views_of(arrays.records)
+    place = cover(counters, records.floats, slot, counters_limit())
+    size = size_at(records, slot)
     last = (1 << counters.bits) - 1
     for r in range(place.n_rows):
         for c in range(place.n_columns):
@@ -176,6 +194,34 @@ def counters_limit() -> int:
 
 
 @kernel
+def _post(arrays: GI2Arrays, grid: Grid, place: Cover, slot: int) -> bool:
+    """Post a subscription from ``head[STEP]`` on; False when it needs more room to go on."""
+    head = arrays.head
+    records = views_of(arrays.records)
+    clause = SLOT_WORDS * slot + CLAUSES
+    step = 0
+    while True:
+        n_terms = n_terms_at(records, clause)
+        bloom = bloom_of(records.words, clause + 1, clause + 1 + n_terms)
+        for cell in range(place.n_rows * place.n_columns):
+            step += 1
+            if step < head[STEP]:
+                continue
+            row = place.row + cell // place.n_columns
+            column = (place.column + cell % place.n_columns) & ((1 << (grid.bits - place.level)) - 1)
+            # The rarest term of the clause comes first: it is the one that is posted.
+            key = cell_term_key(cell_seed(place.level, column, row), records.words[clause + 1])
+            word = np.uint64(clause) << np.uint64(32)
+            word |= quantised_bounds(records.floats, slot, grid, place, column, row)
+            if not _append_posting(arrays, key, bloom, word):
+                head[STEP] = step
+                return False
+        if is_last(records, clause):
+            return True
+        clause += 1 + n_terms
+
+
+@kernel
 def insert(
     arrays: GI2Arrays,
     grids: tuple[Grid, Grid],
@@ -187,38 +233,29 @@ def insert(
     """Insert the subscriptions ``rows[start:]``; return the position of the first not yet done.
 
     Where postings or lists are full it stops, even within a subscription (``head[STEP]``, 0
-    between two of them, remembers where), and goes on when it is called again with more room. A subscription that
-    is already there is left alone: inserting twice changes nothing.
+    between two of them, remembers where), and goes on when it is called again with more room. A
+    subscription that is already there is left alone: inserting twice changes nothing.
     """
     grid, counters = grids
     head = arrays.head
+    records = views_of(arrays.records)
     for position in range(start, len(rows)):
         row = rows[position]
         if head[STEP] == 0:
-            if arrays.map_slot[find_slot(arrays, subs.seq_from[row])] != 0:
+            at = find_slot(arrays.map_slot, records, subs.seq_from[row])
+            if arrays.map_slot[at] != 0:
                 continue
-            _append_subscription(arrays, subs, row)
-            count_cells(arrays, counters, head[N_SUBS] - 1, 1)
+            slot = head[N_WORDS] // SLOT_WORDS
+            head[N_WORDS] = SLOT_WORDS * pack(records, slot, subs, row)
+            arrays.map_slot[at] = slot + 1
+            head[N_SUBS] += 1
+            count_cells(arrays, counters, slot, 1)
+            head[LAST_SLOT] = slot
             head[STEP] = 1
-        sub = head[N_SUBS] - 1
-        place = cover(grid, arrays.sub_bounds, sub, max_cells)
-        n_cells = place.n_columns * place.n_rows
-        first_clause = np.int64(arrays.sub_first_clause[sub])
-        n_steps = (np.int64(arrays.sub_first_clause[sub + 1]) - first_clause) * n_cells
-        while head[STEP] <= n_steps:
-            clause = first_clause + (head[STEP] - 1) // n_cells
-            cell = (head[STEP] - 1) % n_cells
-            at_row = place.row + cell // place.n_columns
-            at_column = (place.column + cell % place.n_columns) & ((1 << (grid.bits - place.level)) - 1)
-            term, stop = np.int64(arrays.clause_first_term[clause]), np.int64(arrays.clause_first_term[clause + 1])
-            # The rarest term of the clause comes first: it is the one that is posted.
-            key = cell_term_key(cell_seed(place.level, at_column, at_row), arrays.terms[term])
-            bloom = bloom_of(arrays.terms, term, stop)
-            word = np.uint64(clause) << np.uint64(32)
-            word |= quantised_bounds(arrays, grid, sub, place, at_column, at_row)
-            if not _append_posting(arrays, key, bloom, word):
-                return position
-            head[STEP] += 1
+        slot = head[LAST_SLOT]
+        place = cover(grid, records.floats, slot, max_cells)
+        if not _post(arrays, grid, place, slot):
+            return position
         head[STEP] = 0
         head[LEVELS + place.level] += 1
     return len(rows)
@@ -230,32 +267,31 @@ def end(arrays: GI2Arrays, counters: Grid, seq_from: Int64s, seq_to: Int64s) -> 
 
     This is the paper's lazy deletion: the postings stay until a probe walks over them.
     """
+    records = views_of(arrays.records)
     n_found = 0
     for i in range(len(seq_from)):
-        stored = arrays.map_slot[find_slot(arrays, seq_from[i])]
+        stored = arrays.map_slot[find_slot(arrays.map_slot, records, seq_from[i])]
         if stored == 0:
             continue
         n_found += 1
-        sub = np.int64(stored) - 1
-        if arrays.sub_seq_to[sub] > seq_to[i]:
-            arrays.sub_seq_to[sub] = seq_to[i]
+        slot = np.int64(stored) - 1
+        if records.ints[SLOT_WORDS * slot + SEQ_TO] > seq_to[i]:
+            records.ints[SLOT_WORDS * slot + SEQ_TO] = seq_to[i]
             arrays.head[N_ENDED] += 1
-            count_cells(arrays, counters, sub, -1)
+            count_cells(arrays, counters, slot, -1)
     return n_found
 
 
 @kernel
-def rehash_lists(
-    arrays: GI2Arrays, list_key: UInt64s, list_start: UInt32s, list_length: UInt32s
-) -> None:
+def rehash_lists(arrays: GI2Arrays, list_table: UInt64s) -> None:
     """Move the lists that are not empty into a larger table."""
     n = 0
-    for old in range(len(arrays.list_key)):
-        if arrays.list_length[old] > 0:
-            place = find_list(list_key, arrays.list_key[old])
-            list_key[place] = arrays.list_key[old]
-            list_start[place] = arrays.list_start[old]
-            list_length[place] = arrays.list_length[old]
+    for old in range(len(arrays.list_table) // 2):
+        entry = arrays.list_table[2 * old + 1]
+        if entry & LENGTH != np.uint64(0):
+            place = find_list(list_table, arrays.list_table[2 * old])
+            list_table[2 * place] = arrays.list_table[2 * old]
+            list_table[2 * place + 1] = entry
             n += 1
     arrays.head[N_LISTS] = n
 
@@ -263,18 +299,20 @@ def rehash_lists(
 @kernel
 def refill_map(arrays: GI2Arrays) -> None:
     """Enter every subscription into an emptied map."""
-    for sub in range(arrays.head[N_SUBS]):
-        place = find_slot(arrays, arrays.sub_seq_from[sub])
-        arrays.map_seq[place] = arrays.sub_seq_from[sub]
-        arrays.map_slot[place] = sub + 1
+    records = views_of(arrays.records)
+    slot = 0
+    for _ in range(arrays.head[N_SUBS]):
+        place = find_slot(arrays.map_slot, records, records.ints[SLOT_WORDS * slot + SEQ_FROM])
+        arrays.map_slot[place] = slot + 1
+        slot = end_of(records, slot)
 
 
 @kernel
 def remove_posting(arrays: GI2Arrays, place: int, position: int) -> None:
     """Fill the hole of a dead posting with the last one of its list."""
-    length = np.int64(arrays.list_length[place]) - 1
-    last = np.int64(arrays.list_start[place]) + length
+    entry = arrays.list_table[2 * place + 1] - np.uint64(1)
+    last = np.int64(entry >> np.uint64(32)) + np.int64(entry & LENGTH)
     arrays.postings[2 * position] = arrays.postings[2 * last]
     arrays.postings[2 * position + 1] = arrays.postings[2 * last + 1]
-    arrays.list_length[place] = length
-    arrays.head[N_DEAD_POSTINGS] += 1
+    arrays.list_table[2 * place + 1] = entry
+    arrays.head[N_POSTINGS] -= 1

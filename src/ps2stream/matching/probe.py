@@ -4,10 +4,20 @@ from __future__ import annotations
 
 import numpy as np
 
-from ps2stream.arrays import Int64s, UInt64s
+from ps2stream.arrays import UInt64s
 from ps2stream.kernels import kernel
-from ps2stream.matching.insert import bloom_of, find_list, quantise, remove_posting
+from ps2stream.matching.insert import LENGTH, bloom_of, find_list, quantise, remove_posting
 from ps2stream.matching.layout import LEVELS, Found, GI2Arrays, Probes
+from ps2stream.matching.records import (
+    CLAUSES,
+    SEQ_FROM,
+    SEQ_TO,
+    SLOT_WORDS,
+    Records,
+    n_terms_at,
+    start_of,
+    views_of,
+)
 from ps2stream.model.space import Grid, cell_seed, cell_term_key, column_of, contains, row_of
 
 
@@ -25,32 +35,33 @@ def holds(terms: UInt64s, start: int, stop: int, term: np.uint64) -> bool:
 
 
 @kernel
-def satisfied(arrays: GI2Arrays, clause: int, probes: Probes, row: int) -> bool:
+def satisfied(records: Records, clause: int, probes: Probes, row: int) -> bool:
     """Say whether a publication has all terms of a clause."""
     start, stop = probes.term_offsets[row], probes.term_offsets[row + 1]
-    for i in range(arrays.clause_first_term[clause], arrays.clause_first_term[clause + 1]):
-        if not holds(probes.terms, start, stop, arrays.terms[i]):
+    for i in range(clause + 1, clause + 1 + n_terms_at(records, clause)):
+        if not holds(probes.terms, start, stop, records.words[i]):
             return False
     return True
 
 
 @kernel
-def verify(arrays: GI2Arrays, clause: int, probes: Probes, row: int) -> bool:
+def verify(records: Records, start: int, clause: int, probes: Probes, row: int) -> bool:
     """Say whether this clause is the one that reports a match of its subscription.
 
     Every clause is posted, and several may be satisfied; only the first in stored order
     reports. So each match is found once, by the one worker that owns that clause's term.
     """
-    sub = np.int64(arrays.clause_sub[clause])
-    if not arrays.sub_seq_from[sub] < probes.seq[row] < arrays.sub_seq_to[sub]:
+    if not records.ints[start + SEQ_FROM] < probes.seq[row] < records.ints[start + SEQ_TO]:
         return False
-    if not contains(arrays.sub_bounds, sub, probes.lon[row], probes.lat[row]):
+    if not contains(records.floats, start // SLOT_WORDS, probes.lon[row], probes.lat[row]):
         return False
-    if not satisfied(arrays, clause, probes, row):
+    if not satisfied(records, clause, probes, row):
         return False
-    for earlier in range(np.int64(arrays.sub_first_clause[sub]), clause):
-        if satisfied(arrays, earlier, probes, row):
+    earlier = start + CLAUSES
+    while earlier < clause:
+        if satisfied(records, earlier, probes, row):
             return False
+        earlier += 1 + n_terms_at(records, earlier)
     return True
 
 
@@ -65,6 +76,7 @@ def probe(
     that can still come, replays included, has a seq below it.
     """
     grid, counters = grids
+    records = views_of(arrays.records)
     n_found = 0
     for row in range(start, len(probes.seq)):
         lon, lat = probes.lon[row], probes.lat[row]
@@ -82,10 +94,12 @@ def probe(
             for i in range(first, stop):
                 if not probes.is_probe[i]:
                     continue
-                place = find_list(arrays.list_key, cell_term_key(seed, probes.terms[i]))
-                position = np.int64(arrays.list_start[place])
-                n_candidates += np.int64(arrays.list_length[place])
-                while position < np.int64(arrays.list_start[place]) + np.int64(arrays.list_length[place]):
+                place = find_list(arrays.list_table, cell_term_key(seed, probes.terms[i]))
+                entry = arrays.list_table[2 * place + 1]
+                position = np.int64(entry >> np.uint64(32))
+                list_end = position + np.int64(entry & LENGTH)
+                n_candidates += list_end - position
+                while position < list_end:
                     word = arrays.postings[2 * position + 1]
                     if (
                         arrays.postings[2 * position] & missing != np.uint64(0)
@@ -97,15 +111,16 @@ def probe(
                         position += 1
                         continue
                     clause = np.int64(word >> np.uint64(32))
-                    sub = np.int64(arrays.clause_sub[clause])
-                    if arrays.sub_seq_to[sub] <= horizon:
+                    record = start_of(records, clause)
+                    if records.ints[record + SEQ_TO] <= horizon:
                         remove_posting(arrays, place, position)
+                        list_end -= 1
                         continue
-                    if verify(arrays, clause, probes, row):
+                    if verify(records, record, clause, probes, row):
                         if n_found == len(found.publication):
                             return row, n_before
                         found.publication[n_found] = row
-                        found.subscription[n_found] = arrays.sub_seq_from[sub]
+                        found.subscription[n_found] = records.ints[record + SEQ_FROM]
                         n_found += 1
                     position += 1
         cell = row_of(counters, lat) << counters.bits | column_of(counters, lon)
@@ -113,14 +128,3 @@ def probe(
         arrays.cell_candidates[cell] += n_candidates
         arrays.cell_matches[cell] += n_found - n_before
     return len(probes.seq), n_found
-
-
-@kernel
-def live_rows(arrays: GI2Arrays, n_subs: int, horizon: int, rows: Int64s) -> int:
-    """List the slots that can still match, for compaction; return how many."""
-    n = 0
-    for sub in range(n_subs):
-        if arrays.sub_seq_to[sub] > horizon:
-            rows[n] = sub
-            n += 1
-    return n

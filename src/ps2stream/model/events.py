@@ -55,10 +55,13 @@ def conform(events: pa.Table | pa.RecordBatch, schema: pa.Schema = EVENTS, where
     """Select and cast the columns of a schema; say which one is missing or of the wrong type."""
     columns = []
     for field in schema:
-        if field.name not in events.schema.names:
+        n_found = events.schema.names.count(field.name)
+        if n_found == 0:
             raise SchemaError(
                 f"{where}: column {field.name!r} ({field.type}) is missing; found {events.schema.names}"
             )
+        if n_found > 1:
+            raise SchemaError(f"{where}: column {field.name!r} must be there once; got it {n_found} times")
         column = events.column(field.name)
         if column.type != field.type:
             if not _castable(column.type, field.type):

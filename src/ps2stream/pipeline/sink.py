@@ -25,8 +25,11 @@ class Sink:
         self.rejected = directory / "rejected"
 
     def prepare(self) -> None:
+        """Make the directories, and remove what a killed process left half written."""
         for directory in (self.matches, self.rejected):
             directory.mkdir(parents=True, exist_ok=True)
+            for path in directory.glob(".*.tmp"):
+                path.unlink(missing_ok=True)
 
     def clear(self) -> None:
         """Begin anew: remove what an earlier run wrote here, and nothing else."""

@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import contextlib
 import fcntl
+import functools
 import json
 import os
 import shutil
@@ -78,14 +79,14 @@ class State:
         """Open an existing state and check that the settings fit it."""
         path = directory / "job.json"
         try:
-            about = json.loads(path.read_text())
-        except (OSError, ValueError) as error:
+            about = dict(json.loads(path.read_text()))
+        except (OSError, ValueError, TypeError) as error:
             raise StateError(f"{path} cannot be read: {error}") from error
         if about.get("format") != FORMAT:
             raise StateError(f"{path} must have format {FORMAT}; got {about.get('format')}")
         for name in _FIXED:
             wanted = asdict(settings)[name]
-            found = tuple(about[name]) if isinstance(about[name], list) else about[name]
+            found = tuple(about[name]) if isinstance(about.get(name), list) else about.get(name)
             if found != wanted:
                 raise StateError(
                     f"the state in {directory} was made with {name}={found!r}; got {wanted!r}. "
@@ -94,7 +95,8 @@ class State:
         return cls(directory)
 
     def plan(self) -> Plan:
-        return Plan.load(self._plan_path)
+        """Return the plan; a process reads a file once, however many tasks ask for it."""
+        return _load_plan(self._plan_path, self._plan_path.stat().st_mtime_ns)
 
     @property
     def _plan_path(self) -> Path:
@@ -136,13 +138,14 @@ class State:
         staged.write_text(json.dumps(progress))
         staged.replace(self.directory / "progress.json")
 
-    def last_seq(self, batch_id: int) -> int:
-        """Return the last seq of the batches up to one, as far as it is known."""
+    def last_seq(self, batch_id: int | None = None) -> int:
+        """Return the last seq of all batches, or of those up to one, as far as it is known."""
         try:
             progress = json.loads((self.directory / "progress.json").read_text())
         except (OSError, ValueError):
             return BEFORE_ALL_SEQS
-        return max((seq for batch, seq in progress.items() if int(batch) <= batch_id), default=BEFORE_ALL_SEQS)
+        known = (seq for batch, seq in progress.items() if batch_id is None or int(batch) <= batch_id)
+        return max(known, default=BEFORE_ALL_SEQS)
 
     def open_registry(self, name: str) -> Registry:
         return Registry.open(self._storage(name))
@@ -176,6 +179,11 @@ class State:
 
     def _storage(self, name: str) -> MappedStorage:
         return MappedStorage(self._index / name)
+
+
+@functools.lru_cache(maxsize=4)
+def _load_plan(path: Path, changed_ns: int) -> Plan:
+    return Plan.load(path)
 
 
 class WorkerHome:

@@ -89,6 +89,9 @@ class SubscriptionLog:
     def _read(self, path: Path) -> pa.RecordBatch:
         try:
             with pa.memory_map(str(path)) as file:
-                return pa.ipc.open_file(file).get_batch(0)
-        except (OSError, pa.ArrowInvalid) as error:
+                segment = pa.ipc.open_file(file).get_batch(0)
+                if segment.schema != SEGMENT:
+                    raise ValueError(f"its columns must be {SEGMENT.names}; got {segment.schema.names}")
+                return segment
+        except (OSError, ValueError, pa.ArrowException) as error:
             raise StateError(f"subscription log {path} is damaged: {error}") from error

@@ -14,6 +14,7 @@ import pyarrow as pa
 
 from ps2stream.errors import ExpressionError
 from ps2stream.model.expressions import Expression, parse
+from ps2stream.model.matches import Match
 from ps2stream.model.schemas import EVENTS, PUBLISH, SUBSCRIBE, UNSUBSCRIBE
 from ps2stream.text.terms import terms_of
 
@@ -32,15 +33,6 @@ class Event(NamedTuple):
     min_lat: float | None = None
     max_lon: float | None = None
     max_lat: float | None = None
-
-
-class Match(NamedTuple):
-    """A subscription, in the version of its subscribe event, was met by a publication."""
-
-    subscription_id: str
-    subscription_seq: int
-    publication_id: str
-    publication_seq: int
 
 
 class Rejection(NamedTuple):

@@ -33,6 +33,9 @@ from ps2stream.pipeline.state import State
 #: Up to this many updates the driver parses by itself; a Spark job would take longer to start.
 _COMPILE_HERE = 5_000
 
+#: How many updates the subscription log may gather before a snapshot takes its place.
+SNAPSHOT_EVERY = 100_000
+
 
 @dataclass(frozen=True, slots=True)
 class BatchDone:
@@ -57,7 +60,7 @@ class MicroBatchJob:
     settings: Settings
     sink: Path
     on_batch: Callable[[BatchDone], None] = lambda done: None
-    snapshot_every: int = 100_000
+    snapshot_every: int = SNAPSHOT_EVERY
     prune_journal: bool = False
     _updates_since_snapshot: int = 0
     _consumed: tuple[Reference, ...] = ()
@@ -113,7 +116,7 @@ class MicroBatchJob:
         """Decide on the updates of a batch, unless a run before a crash did; return the rejected ones."""
         if batch_id <= self._applied:
             return 0
-        self._registrar.compact(horizon)
+        self._compact(horizon)
         compiled, malformed = self._compile(batch_id, references, horizon)
         decided = self._registrar.decide(compiled)
         rejected = concat([*malformed, decided.rejected])
@@ -123,6 +126,12 @@ class MicroBatchJob:
             self.state.log.append(batch_id, decided.segment)
         self._applied = batch_id
         return rejected.num_rows
+
+    def _compact(self, horizon: int) -> None:
+        before = self._registrar.registry_name
+        self._registrar.compact(horizon)
+        if self._registrar.registry_name != before:  # no task of an earlier batch reads it any more
+            self.state.drop_registry(before)
 
     def _compile(
         self, batch_id: int, references: tuple[Reference, ...], horizon: int

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import sys
 from collections.abc import Iterator
+from pathlib import Path
 
 import pyarrow as pa
 from pyspark.sql import SparkSession
@@ -31,8 +33,13 @@ _SETTINGS = {
 }
 
 
-def local_session(app_name: str, cores: int | None = None, memory: str = "2g") -> SparkSession:
+def local_session(
+    app_name: str, *, cores: int | None = None, memory: str = "2g", log: Path | None = None
+) -> SparkSession:
     """Return a session on this machine with settings that suit PS2Stream.
+
+    What the JVM and Spark's Python processes write to stderr goes to ``log`` if one is given: a
+    screen of ours should show our words only.
 
     ``local[n, 4]`` lets a task fail three times before the job does: plain ``local[n]`` would end
     the job with the first Python process that is killed.
@@ -47,7 +54,27 @@ def local_session(app_name: str, cores: int | None = None, memory: str = "2g") -
     builder = builder.config("spark.driver.memory", memory)
     for name, value in _SETTINGS.items():
         builder = builder.config(name, value)
-    return builder.getOrCreate()
+    with _stderr_to(log):
+        return builder.getOrCreate()
+
+
+@contextlib.contextmanager
+def _stderr_to(path: Path | None) -> Iterator[None]:
+    """Let processes that are started meanwhile inherit a file as their stderr."""
+    if path is None:
+        yield
+        return
+    sys.stderr.flush()
+    kept = os.dup(2)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
+    os.dup2(file, 2)
+    try:
+        yield
+    finally:
+        os.dup2(kept, 2)
+        os.close(kept)
+        os.close(file)
 
 
 def warm_up(spark: SparkSession) -> None:

@@ -21,7 +21,7 @@ from ps2stream.model.events import conform
 from ps2stream.model.schemas import EVENTS, MATCHES
 from ps2stream.pipeline.planning import first_plan, journal_sample
 from ps2stream.pipeline.sink import Sink
-from ps2stream.pipeline.spark.job import BatchDone, MicroBatchJob
+from ps2stream.pipeline.spark.job import SNAPSHOT_EVERY, BatchDone, MicroBatchJob
 from ps2stream.pipeline.spark.source import NAME, JournalSource
 from ps2stream.pipeline.state import State
 
@@ -41,14 +41,18 @@ def journal_stream(
     on_batch: Callable[[BatchDone], None] = _ignore,
     interval_s: float = 0.0,
     prune: bool = False,
+    snapshot_every: int = SNAPSHOT_EVERY,
 ) -> Iterator[StreamingQuery]:
     """Run the stream of a journal while the context lasts; it goes on where it was stopped or killed.
 
-    The first start makes the plan from what the journal holds by then.
+    The first start makes the plan from what the journal holds by then. ``snapshot_every``: after so many
+    updates, or half as many as there are subscriptions, a snapshot takes the place of the subscription log.
     """
     Journal.open(journal).close()  # a missing or damaged one is reported before Spark starts
     with State(state).locked():
-        job = MicroBatchJob(spark, _state_of(state, journal, settings), settings, out, on_batch, prune_journal=prune)
+        job = MicroBatchJob(
+            spark, _state_of(state, journal, settings), settings, out, on_batch, snapshot_every, prune_journal=prune
+        )
         job.start()
         spark.dataSource.register(JournalSource)
         references = (

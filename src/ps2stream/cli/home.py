@@ -1,0 +1,69 @@
+"""The home of a deployment: one directory with its journal, the state of its job, and what it delivered.
+
+    HOME/
+      journal/   what was published and subscribed
+      state/     what the job remembers
+      out/       matches/ and rejected/
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+from ps2stream.errors import StateError
+
+DEFAULT = "./ps2stream-data"
+VARIABLE = "PS2STREAM_HOME"
+
+
+@dataclass(frozen=True, slots=True)
+class Home:
+    """Where the parts of a deployment are; none of them need exist yet."""
+
+    directory: Path
+
+    @property
+    def journal(self) -> Path:
+        return self.directory / "journal"
+
+    @property
+    def state(self) -> Path:
+        return self.directory / "state"
+
+    @property
+    def out(self) -> Path:
+        return self.directory / "out"
+
+    @property
+    def has_state(self) -> bool:
+        """Say whether a job was ever started here."""
+        return (self.state / "job.json").exists()
+
+    def stop_words(self) -> tuple[str, ...]:
+        """Return the stop words that the job was started with; none before its first start."""
+        if not self.has_state:
+            return ()
+        path = self.state / "job.json"
+        try:
+            return tuple(json.loads(path.read_text(encoding="utf-8"))["stop_words"])
+        except (OSError, ValueError, KeyError, TypeError) as error:
+            raise StateError(f"{path} cannot be read: {error!r}") from error
+
+
+def add_home(parser: argparse.ArgumentParser) -> None:
+    """Add ``--home``."""
+    parser.add_argument(
+        "--home",
+        metavar="DIR",
+        type=Path,
+        default=Path(os.environ.get(VARIABLE) or DEFAULT),
+        help=f"directory of the deployment (default: {VARIABLE}, else {DEFAULT}; now %(default)s)",
+    )
+
+
+def home_of(arguments: argparse.Namespace) -> Home:
+    return Home(arguments.home)

@@ -1,0 +1,125 @@
+"""The command line: knows the commands' names, and imports only the one that was chosen.
+
+``ps2stream --help`` is instant because nothing here imports Arrow, numba or Spark; a command does so when it
+runs, not when it describes itself.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import importlib
+import io
+import os
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+from ps2stream.cli import exits
+from ps2stream.cli.arguments import glued
+from ps2stream.cli.output import complain
+from ps2stream.errors import PS2StreamError
+
+#: Each command is the module of its name in this package, with ``add_parser`` and ``run``.
+COMMANDS = {
+    "replay": "run an event log through the whole pipeline, as fast as it goes",
+    "demo": "watch a synthetic stream being matched",
+    "run": "match the events of a journal until stopped",
+    "publish": "add publications to the journal",
+    "subscribe": "add or replace subscriptions",
+    "unsubscribe": "end subscriptions",
+    "subscriptions": "list the live subscriptions",
+    "matches": "show what was delivered, and follow what comes",
+    "explain": "say why a publication does or does not match a subscription",
+}
+
+_DESCRIPTION = """\
+Alerts by place and words, at stream scale: publications (a point and a text) meet subscriptions
+(a region and an expression of keywords), each match delivered exactly once.
+
+A deployment lives in one directory, its home (--home DIR, or PS2STREAM_HOME, or ./ps2stream-data):
+publish, subscribe and unsubscribe add to its journal, run matches, matches and explain show what came of it.
+"""
+
+_EPILOG = f"""\
+examples:
+  ps2stream demo --seconds 30
+  ps2stream subscribe fires 'fire AND (smoke OR flames)' --region 11.3,48.0,11.8,48.3
+  echo '{{"id": "p1", "lat": 48.1, "lon": 11.5, "text": "Fire and smoke!"}}' | ps2stream publish
+  ps2stream explain --publication p1 --subscription fires
+
+{exits.EXIT_CODES}
+'ps2stream COMMAND --help' tells more about a command.
+"""
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run a command and return its exit code; no error that a user can act on shows a traceback."""
+    _print_anything()
+    try:
+        return _run(glued(sys.argv[1:] if argv is None else argv))
+    except KeyboardInterrupt:
+        complain("interrupted")
+        return exits.INTERRUPTED
+    except BrokenPipeError:
+        _discard_output()
+        return exits.BROKEN_PIPE
+    except (PS2StreamError, OSError) as error:
+        complain(error)
+        return exits.FAILED
+
+
+def _run(words: list[str]) -> int:
+    try:
+        arguments = _parser(words).parse_args(words)
+        code: int = arguments.run(arguments)
+    except SystemExit as stop:  # argparse: help and version are 0, usage errors 2
+        code = stop.code if isinstance(stop.code, int) else exits.USAGE
+    # Here, where a reader that has gone can still be reported, not at the interpreter's end.
+    sys.stdout.flush()
+    return code
+
+
+def _parser(words: list[str]) -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="ps2stream",
+        description=_DESCRIPTION,
+        epilog=_EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    parser.add_argument("--version", action=_Version, nargs=0, help="show the version and end")
+    subparsers = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
+    chosen = next((word for word in words if not word.startswith("-")), None)
+    for name, summary in COMMANDS.items():
+        if name == chosen:
+            importlib.import_module(f"ps2stream.cli.{name}").add_parser(subparsers)
+        else:
+            subparsers.add_parser(name, help=summary)
+    return parser
+
+
+class _Version(argparse.Action):
+    """Look the version up only when asked: importlib.metadata takes longer than the rest of the help."""
+
+    def __call__(self, parser: argparse.ArgumentParser, *unused: Any) -> None:
+        from importlib.metadata import PackageNotFoundError, version
+
+        try:
+            print(f"ps2stream {version('ps2stream')}")
+        except PackageNotFoundError:
+            print("ps2stream, not installed as a package")
+        parser.exit()
+
+
+def _print_anything() -> None:
+    """Let no character that the terminal's encoding lacks end a command."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
+
+
+def _discard_output() -> None:
+    """Send what is still buffered nowhere; the interpreter would complain about it at its end."""
+    with contextlib.suppress(OSError, ValueError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -1,0 +1,223 @@
+"""The demo itself: a journal, a publisher, the stream on Spark, and somebody who watches."""
+
+from __future__ import annotations
+
+import tempfile
+import threading
+import time
+from collections import deque
+from dataclasses import dataclass
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+from pyspark.sql import SparkSession
+from pyspark.sql.streaming import StreamingQuery
+
+from ps2stream.config import Settings
+from ps2stream.demo.snapshot import SampleMatch, Snapshot, Summary
+from ps2stream.demo.view import View
+from ps2stream.demo.workload import Workload
+from ps2stream.journal import Journal
+from ps2stream.model.schemas import PUBLISH, SUBSCRIBE
+from ps2stream.pipeline.planning import first_plan
+from ps2stream.pipeline.sink import Sink
+from ps2stream.pipeline.spark.meter import Meter
+from ps2stream.pipeline.spark.session import local_session, warm_up
+from ps2stream.pipeline.spark.stream import journal_stream
+from ps2stream.pipeline.spark.watch import raise_failure
+from ps2stream.pipeline.state import State
+
+_LOAD_AT_ONCE = 20_000
+_PUBLISH_EVERY_S = 0.1
+#: Without a rate of its own the publisher keeps the journal this far ahead of the stream.
+_AHEAD_EVENTS = 200_000
+_N_SAMPLES = 5
+_SHOW_EVERY_S = 0.5
+
+
+@dataclass(frozen=True, slots=True)
+class DemoSettings:
+    """How large the demo is; ``rate`` is in events a second, 0 for as many as the stream takes."""
+
+    seconds: float = 60.0
+    n_subscriptions: int = 100_000
+    rate: int = 10_000
+    seed: int = 7
+
+
+class Publisher(threading.Thread):
+    """Append events to the journal at an even rate, and remember what samples need."""
+
+    def __init__(self, journal: Journal, workload: Workload, rate: int, meter: Meter) -> None:
+        super().__init__(name="publisher", daemon=True)
+        self._journal, self._workload, self._rate, self._meter = journal, workload, rate, meter
+        self._stopped = threading.Event()
+        self._recent: deque[pa.RecordBatch] = deque(maxlen=64)
+        self._expressions: dict[str, str] = {}
+        self._n_appended = 0
+        self.failure: BaseException | None = None
+
+    def load(self, n_subscriptions: int) -> None:
+        """Append the subscriptions that the demo begins with."""
+        for start in range(0, n_subscriptions, _LOAD_AT_ONCE):
+            self._append(self._workload.subscriptions(min(_LOAD_AT_ONCE, n_subscriptions - start)))
+
+    def run(self) -> None:
+        try:
+            started, n_sent = time.monotonic(), 0
+            while not self._stopped.wait(_PUBLISH_EVERY_S):
+                due = round((time.monotonic() - started) * self._rate) - n_sent
+                if not self._rate:
+                    due = _AHEAD_EVENTS - (self._n_appended - self._meter.tally.n_events)
+                if due > 0:
+                    self._append(self._workload.events(due))
+                    n_sent += due
+        except BaseException as error:
+            self.failure = error
+
+    def stop(self) -> None:
+        self._stopped.set()
+        self.join()
+
+    def sample(self, match: dict[str, object]) -> SampleMatch | None:
+        """Fill a match with what its people wrote, if that is still remembered."""
+        for batch in reversed(self._recent):
+            rows = batch.filter(pc.equal(batch.column("id"), pa.scalar(str(match["publication_id"]))))
+            if rows.num_rows:
+                row = rows.to_pylist()[0]
+                subscription = str(match["subscription_id"])
+                place = f"{row['lat']:.2f}, {row['lon']:.2f}"
+                return SampleMatch(subscription, self._expressions.get(subscription, "?"), place, row["text"])
+        return None
+
+    def _append(self, events: pa.RecordBatch) -> None:
+        subscribes = events.filter(pc.equal(events.column("op"), SUBSCRIBE))
+        names = zip(subscribes.column("id").to_pylist(), subscribes.column("expression").to_pylist(), strict=True)
+        self._expressions.update(names)
+        self._recent.append(events.filter(pc.equal(events.column("op"), PUBLISH)))
+        self._journal.append(events)
+        self._n_appended += events.num_rows
+
+
+class Show:
+    """Run the demo from the first line on the screen to the summary."""
+
+    def __init__(self, demo: DemoSettings, settings: Settings, view: View) -> None:
+        self._demo, self._settings, self._view = demo, settings, view
+        self._started = time.monotonic()
+        self._streaming_since: float | None = None
+        self._meter = Meter(settings)
+        self._samples: deque[SampleMatch] = deque(maxlen=_N_SAMPLES)
+        self._newest_file = ""
+        self._at_start = 0  # events of the loading phase, which the summary leaves out
+
+    def run(self) -> Summary:
+        """Show the demo; return its figures. Interrupting it ends it early, not badly."""
+        with tempfile.TemporaryDirectory(prefix="ps2stream-demo-") as scratch:
+            home = Path(scratch)
+            self._report("starting Spark")
+            spark = local_session("ps2stream demo", log=home / "spark.log")
+            try:
+                warm_up(spark)
+                self._stream(spark, home)
+            except KeyboardInterrupt:
+                if self._streaming_since is None:
+                    raise
+            finally:
+                spark.stop()
+        return self._summary()
+
+    def _stream(self, spark: SparkSession, home: Path) -> None:
+        self._report(f"loading {self._demo.n_subscriptions:,} subscriptions")
+        workload = Workload(self._demo.seed)
+        State.create(home / "state", first_plan(_sample(self._demo.seed, self._settings), self._settings), self._settings)
+        with Journal.open(home / "journal", create=True, durable=False) as journal:
+            publisher = Publisher(journal, workload, self._demo.rate, self._meter)
+            publisher.load(self._demo.n_subscriptions)
+            loaded = journal.last().position
+            out = home / "out"
+            with journal_stream(
+                spark, home / "journal", home / "state", out, self._settings, on_batch=self._meter.add
+            ) as query:
+                try:
+                    self._watch(query, publisher, out, loaded)
+                finally:
+                    publisher.stop()
+
+    def _watch(self, query: StreamingQuery, publisher: Publisher, out: Path, loaded: int) -> None:
+        """Show the stream until its time is over; the time begins when the subscriptions are in."""
+        phase = f"loading {self._demo.n_subscriptions:,} subscriptions"
+        while self._streaming_since is None or time.monotonic() - self._streaming_since < self._demo.seconds:
+            raise_failure(query)
+            if publisher.failure is not None:
+                raise publisher.failure
+            if self._streaming_since is None and self._meter.position >= loaded:
+                self._streaming_since, phase = time.monotonic(), "streaming"
+                self._at_start = self._meter.tally.n_events
+                self._meter.tally.latencies.clear()
+                publisher.start()
+            self._take_samples(publisher, out)
+            self._report(phase)
+            time.sleep(_SHOW_EVERY_S)
+
+    def _take_samples(self, publisher: Publisher, out: Path) -> None:
+        newest = max((path.name for path in Sink(out).matches.glob("batch-*.parquet")), default="")
+        if newest > self._newest_file:
+            self._newest_file = newest
+            matches = pq.read_table(Sink(out).matches / newest).slice(0, 1000)
+            step = max(1, matches.num_rows // 2)
+            for row in matches.take(list(range(0, matches.num_rows, step))[:2]).to_pylist():
+                if sample := publisher.sample(row):
+                    self._samples.append(sample)
+
+    def _report(self, phase: str) -> None:
+        now = time.monotonic()
+        tally, recent = self._meter.tally, self._meter.recent()
+        remaining = None if self._streaming_since is None else self._streaming_since + self._demo.seconds - now
+        self._view.show(
+            Snapshot(
+                elapsed_s=now - self._started,
+                remaining_s=remaining,
+                phase=phase,
+                n_events=tally.n_events,
+                n_publications=tally.n_publications,
+                n_matches=tally.n_matches,
+                n_rejected=tally.n_rejected,
+                n_discarded=tally.n_discarded,
+                n_subscriptions=tally.n_subscriptions,
+                events_per_s=recent.events_per_s,
+                matches_per_s=recent.matches_per_s,
+                latency_p50_ms=recent.latency_p50_ms,
+                latency_p99_ms=recent.latency_p99_ms,
+                worker_busy=recent.worker_busy,
+                worker_subscriptions=tuple(worker.n_subscriptions for worker in tally.workers),
+                samples=tuple(self._samples),
+            )
+        )
+
+    def _summary(self) -> Summary:
+        tally = self._meter.tally
+        elapsed_s = time.monotonic() - (self._streaming_since or time.monotonic())
+        p50, p99 = tally.latency_ms(0.5, 0.99)
+        return Summary(
+            elapsed_s=min(elapsed_s, self._demo.seconds),
+            n_events=tally.n_events - self._at_start,
+            n_publications=tally.n_publications,
+            n_matches=tally.n_matches,
+            n_rejected=tally.n_rejected,
+            n_discarded=tally.n_discarded,
+            n_subscriptions=tally.n_subscriptions,
+            latency_p50_ms=p50,
+            latency_p99_ms=p99,
+            worker_busy=tuple(worker.busy_s / max(elapsed_s, 1e-9) for worker in tally.workers),
+            worker_subscriptions=tuple(worker.n_subscriptions for worker in tally.workers),
+        )
+
+
+def _sample(seed: int, settings: Settings) -> pa.RecordBatch:
+    """Make events like those to come, for the plan."""
+    like = Workload(seed + 1)
+    half = settings.sample_events // 2
+    return pa.concat_batches([like.subscriptions(half), like.events(half)])

@@ -1,0 +1,24 @@
+"""A publication: a text at a place (the paper's spatio-textual object)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ps2stream.errors import PS2StreamError, RegionError
+from ps2stream.model.space import check_point
+
+
+@dataclass(frozen=True, slots=True)
+class Publication:
+    """A text at a place, in WGS84 degrees; an empty text is fine, it just matches nobody."""
+
+    id: str
+    text: str
+    lat: float
+    lon: float
+
+    def __post_init__(self) -> None:
+        if not self.id:
+            raise PS2StreamError("the id of a publication must be a non-empty string")
+        if reason := check_point(self.lon, self.lat):
+            raise RegionError(f"publication {self.id!r}: {reason}")

@@ -1,0 +1,100 @@
+"""Durable: a job that was stopped, robbed of its caches or cut off in a batch ends where an unbroken one does."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+from laws.engines import Place, sorted_outcome
+from pyspark.sql import SparkSession
+
+from ps2stream.config import Settings
+from ps2stream.journal import Journal
+from ps2stream.testing import oracle
+from ps2stream.testing.generators import random_events
+
+SETTINGS = Settings(n_workers=3, n_dispatchers=2, batch_events=200)
+
+#: So few updates that every batch or two leaves a snapshot.
+OFTEN = 20
+
+
+def nothing(place: Place) -> None:
+    """Leave all as it is."""
+
+
+def lose_indexes(place: Place) -> None:
+    shutil.rmtree(place.state / "index")
+
+
+def tear_an_index_file(place: Place) -> None:
+    path = max((place.state / "index").rglob("worker-001/**/*.array"), key=lambda path: path.stat().st_size)
+    with path.open("r+b") as file:
+        file.truncate(path.stat().st_size // 2 + 1)
+
+
+def lose_an_index_file(place: Place) -> None:
+    next((place.state / "index").rglob("worker-002/**/*.array")).unlink()
+
+
+def assert_as_the_oracle_says(place: Place, events: pa.Table, late: list[oracle.Rejection]) -> None:
+    expected = sorted_outcome(oracle.run(events))
+    assert place.outcome(late) == expected
+    assert expected.matches
+    assert expected.rejected
+
+
+def newest(directory: Path) -> int:
+    return max(int(path.name) for path in directory.iterdir() if path.name.isdigit())
+
+
+@pytest.mark.parametrize("happens", [nothing, lose_indexes, tear_an_index_file, lose_an_index_file])
+def test_a_stopped_job_goes_on_where_it_was(
+    spark: SparkSession, place: Place, happens: Callable[[Place], None]
+) -> None:
+    events = random_events(1_000, seed=41, publication_share=0.5)
+    late = place.publish(events, packet_events=50)
+    place.run_briefly(spark, SETTINGS, n_batches=2, snapshot_every=OFTEN)
+    happens(place)
+    batches = place.drain(spark, SETTINGS, snapshot_every=OFTEN)
+    assert [done.batch_id for done in batches] == list(range(batches[0].batch_id, batches[-1].batch_id + 1))
+    assert batches[0].batch_id >= 2
+    assert list((place.state / "log").glob("snapshot-*"))
+    assert_as_the_oracle_says(place, events, late)
+
+
+def test_events_that_come_while_the_job_is_down_are_not_missed(spark: SparkSession, place: Place) -> None:
+    events = random_events(900, seed=42)
+    late = []
+    for start in (0, 300, 600):
+        late = place.publish(events.slice(0, start + 300), packet_events=50)
+        place.drain(spark, SETTINGS, snapshot_every=OFTEN, prune=True)
+    with Journal.open(place.journal) as journal:
+        assert journal.oldest() > 1
+    assert_as_the_oracle_says(place, events, late)
+
+
+@pytest.mark.parametrize("lost", ["the commit", "the matches", "the indexes", "the decisions"])
+def test_a_batch_that_was_cut_off_is_run_again_to_the_same_end(
+    spark: SparkSession, place: Place, lost: str
+) -> None:
+    """Take away what a crash at some point of the last batch would have kept from being written."""
+    events = random_events(700, seed=43, publication_share=0.5)
+    late = place.publish(events, packet_events=50)
+    place.drain(spark, SETTINGS, snapshot_every=OFTEN)
+    last = newest(place.state / "checkpoint" / "commits")
+    for name in (f"{last}", f".{last}.crc"):
+        (place.state / "checkpoint" / "commits" / name).unlink(missing_ok=True)
+    if lost != "the commit":
+        assert [path.unlink() for path in (place.out / "matches").glob(f"batch-{last:012}-*")]
+    if lost in ("the indexes", "the decisions"):
+        lose_indexes(place)
+    if lost == "the decisions":
+        (place.state / "log" / f"batch-{last:012}.arrow").unlink()
+        assert [path.unlink() for path in (place.out / "rejected").glob(f"batch-{last:012}-*")]
+    batches = place.drain(spark, SETTINGS, snapshot_every=OFTEN)
+    assert [done.batch_id for done in batches] == [last]
+    assert_as_the_oracle_says(place, events, late)

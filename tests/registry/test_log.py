@@ -1,0 +1,150 @@
+"""The subscription log keeps whole segments, in order, and says when one is damaged."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from disks import small_disk
+
+from ps2stream.errors import StateError
+from ps2stream.registry.layout import FOREVER
+from ps2stream.registry.log import SubscriptionLog
+from ps2stream.registry.segments import SEGMENT
+
+
+def segment(*seqs: int) -> pa.RecordBatch:
+    rows = [
+        {
+            "seq_from": seq,
+            "seq_to": FOREVER,
+            "id": f"s{seq}",
+            "expression": "fire",
+            "clauses": [[seq]],
+            "workers": [0],
+        }
+        for seq in seqs
+    ]
+    return pa.RecordBatch.from_pylist(rows, SEGMENT)
+
+
+def contents(log: SubscriptionLog, after: int = -1, upto: int | None = None) -> list[tuple[int, list[int]]]:
+    return [(number, part.column("seq_from").to_pylist()) for number, part in log.read(after, upto)]
+
+
+def test_segments_come_back_in_the_order_of_their_batches(tmp_path: Path) -> None:
+    log = SubscriptionLog(tmp_path / "log")
+    for batch_id in (3, 0, 12):
+        log.append(batch_id, segment(batch_id, batch_id + 1))
+    assert contents(log) == [(0, [0, 1]), (3, [3, 4]), (12, [12, 13])]
+    assert contents(log, after=0, upto=11) == [(3, [3, 4])]
+    assert contents(log, after=12) == []
+    assert log.last() == 12
+    assert log.has(3)
+    assert not log.has(4)
+    assert log.n_bytes() == sum(path.stat().st_size for path in (tmp_path / "log").iterdir())
+
+
+def test_a_segment_comes_back_as_it_was(tmp_path: Path) -> None:
+    log = SubscriptionLog(tmp_path)
+    log.append(0, segment(4, 5))
+    ((_, found),) = log.read()
+    assert found.equals(segment(4, 5))
+
+
+def test_a_log_that_is_not_there_is_empty(tmp_path: Path) -> None:
+    log = SubscriptionLog(tmp_path / "nothing")
+    assert contents(log) == []
+    assert (log.base(), log.last(), log.n_bytes()) == (-1, -1, 0)
+
+
+def test_appending_a_batch_again_replaces_it(tmp_path: Path) -> None:
+    log = SubscriptionLog(tmp_path)
+    log.append(1, segment(1))
+    log.append(1, segment(1))
+    assert contents(log) == [(1, [1])]
+
+
+def test_a_snapshot_stands_for_everything_up_to_its_batch(tmp_path: Path) -> None:
+    log = SubscriptionLog(tmp_path)
+    for batch_id in range(5):
+        log.append(batch_id, segment(batch_id))
+    log.snapshot(1, segment(1))
+    log.snapshot(3, segment(1, 3))
+    assert sorted(path.name for path in tmp_path.iterdir()) == [
+        "batch-000000000004.arrow",
+        "snapshot-000000000003.arrow",
+    ]
+    assert contents(log) == [(3, [1, 3]), (4, [4])]
+    assert contents(log, after=2) == [(3, [1, 3]), (4, [4])]
+    assert contents(log, after=3) == [(4, [4])]
+    assert (log.base(), log.last()) == (3, 4)
+
+
+def test_what_a_snapshot_replaces_does_not_count_before_it_is_deleted(tmp_path: Path) -> None:
+    """As after a crash between writing the snapshot and dropping older files."""
+    log = SubscriptionLog(tmp_path)
+    for batch_id in range(3):
+        log.append(batch_id, segment(batch_id))
+    log.snapshot(0, segment(0))
+    kept = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
+    log.snapshot(1, segment(0, 1))
+    for name, data in kept.items():
+        (tmp_path / name).write_bytes(data)
+    assert contents(log) == [(1, [0, 1]), (2, [2])]
+
+
+def test_a_file_without_its_final_name_is_ignored(tmp_path: Path) -> None:
+    log = SubscriptionLog(tmp_path)
+    log.append(0, segment(0))
+    (tmp_path / "batch-000000000001.arrow.tmp").write_bytes(b"half of")
+    (tmp_path / "snapshot-000000000009.arrow.tmp").write_bytes(b"")
+    (tmp_path / "notes.txt").write_text("not ours")
+    assert contents(log) == [(0, [0])]
+    assert log.last() == 0
+
+
+def test_a_damaged_file_is_an_error_that_names_it(tmp_path: Path) -> None:
+    log = SubscriptionLog(tmp_path)
+    log.append(7, segment(*range(50)))
+    path = tmp_path / "batch-000000000007.arrow"
+    whole = path.read_bytes()
+    for size in (*range(0, len(whole), 97), len(whole) - 1):
+        path.write_bytes(whole[:size])
+        with pytest.raises(StateError, match=r"batch-000000000007\.arrow is damaged"):
+            contents(log)
+    rng = np.random.default_rng(1)
+    path.write_bytes(rng.bytes(len(whole)))
+    with pytest.raises(StateError, match="is damaged"):
+        contents(log)
+
+
+def test_a_file_without_a_segment_is_an_error(tmp_path: Path) -> None:
+    path = tmp_path / "batch-000000000001.arrow"
+    with pa.OSFile(str(path), "wb") as file, pa.ipc.new_file(file, SEGMENT):
+        pass
+    with pytest.raises(StateError, match="is damaged"):
+        contents(SubscriptionLog(tmp_path))
+
+
+def test_a_file_of_another_schema_is_an_error(tmp_path: Path) -> None:
+    other = pa.RecordBatch.from_pylist([{"x": 1}])
+    path = tmp_path / "batch-000000000001.arrow"
+    with pa.OSFile(str(path), "wb") as file, pa.ipc.new_file(file, other.schema) as writer:
+        writer.write_batch(other)
+    with pytest.raises(StateError, match="is damaged"):
+        contents(SubscriptionLog(tmp_path))
+
+
+def test_a_full_disk_is_reported_and_leaves_no_file(tmp_path: Path) -> None:
+    with small_disk(tmp_path / "disk") as disk:
+        log = SubscriptionLog(disk / "log")
+        log.append(0, segment(1))
+        with pytest.raises(StateError, match="no space left for subscription log .*batch-000000000001"):
+            log.append(1, segment(*range(20_000)))
+        assert [path.name for path in (disk / "log").iterdir()] == ["batch-000000000000.arrow"]
+        assert contents(log) == [(0, [1])]
+        log.append(1, segment(2))
+        assert log.last() == 1

@@ -1,0 +1,230 @@
+"""grid^t never sends a publication past a subscription, and forgets what has left."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from matching.scan import TERMS, Stored, offsets, random_subscriptions
+
+from ps2stream.arrays import MappedStorage, Ragged, frozen
+from ps2stream.errors import StateError
+from ps2stream.model.space import WORLD, Grid, Region, cover
+from ps2stream.partitioning.plan import H1, Plan, owners_of_cells
+from ps2stream.routing import index as index_module
+from ps2stream.routing.index import MAX_CELLS, GridT
+from ps2stream.routing.layout import HEAD_SIZE, LEVELS, N_KEYS, Postings
+from ps2stream.routing.route import NOBODY
+from ps2stream.testing.generators import random_point
+
+pytestmark = pytest.mark.kernel
+
+BOUNDS = [WORLD, (-30.0, -20.0, 50.0, 60.0), (7.0, 7.0, 7.0, 7.0)]
+seeds = st.integers(0, 1 << 32)
+
+
+def space_plan(rng: random.Random, n_workers: int, bits: int) -> Plan:
+    grid = Grid.over(rng.choice(BOUNDS), bits)
+    owners = np.array([rng.randrange(n_workers) for _ in range(grid.n_cells)], np.int32)
+    return Plan(1, "by hand", n_workers, grid, owners_of_cells(owners))
+
+
+def text_plan(rng: random.Random, n_workers: int, bits: int) -> Plan:
+    """Let some cells belong to a worker and others to tables of terms with a few default workers."""
+    grid = Grid.over(rng.choice(BOUNDS), bits)
+    n_tables = 3
+    owners = np.array([rng.randrange(-n_tables, n_workers) for _ in range(grid.n_cells)], np.int32)
+    tables = [sorted(rng.sample(TERMS, rng.randrange(len(TERMS)))) for _ in range(n_tables)]
+    workers = [[rng.randrange(n_workers) for _ in table] for table in tables]
+    defaults = [rng.sample(range(n_workers), rng.randint(1, n_workers)) for _ in range(n_tables)]
+    h1 = H1(
+        owners,
+        offsets(map(len, tables)),
+        np.array(sum(tables, []), np.uint64),
+        np.array(sum(workers, []), np.int32),
+        offsets(map(len, defaults)),
+        np.array(sum(defaults, []), np.int32),
+    )
+    return Plan(1, "by hand", n_workers, grid, h1)
+
+
+def postings_of(stored: list[Stored]) -> Postings:
+    return Postings(
+        frozen(np.array([bound for each in stored for bound in each.bounds], np.float64)),
+        frozen(offsets(len(each.clauses) for each in stored)),
+        frozen(np.array([clause[0] for each in stored for clause in each.clauses], np.uint64)),
+    )
+
+
+def routed(grid_t: GridT, points: list[tuple[float, float]], texts: list[list[int]]) -> list[list[int]]:
+    """Return the owner of every term of every publication."""
+    lon, lat = (frozen(np.array(column, np.float64)) for column in zip(*points, strict=True))
+    starts = offsets(map(len, texts))
+    values = np.array([term for text in texts for term in text], np.uint64)
+    owners = grid_t.route(lon, lat, Ragged(frozen(values), frozen(starts))).owners.tolist()
+    return [owners[a:b] for a, b in zip(starts[:-1], starts[1:], strict=True)]
+
+
+def inside(rng: random.Random, region: Region) -> tuple[float, float]:
+    """Draw a point of a region, most often from its rim."""
+    if region.min_lon <= region.max_lon:
+        lon = rng.choice((region.min_lon, region.max_lon, rng.uniform(region.min_lon, region.max_lon)))
+    else:
+        lon = rng.choice((region.min_lon, region.max_lon, rng.uniform(region.min_lon, 180.0), 180.0, -180.0))
+    lat = rng.choice((region.min_lat, region.max_lat, rng.uniform(region.min_lat, region.max_lat)))
+    lon, lat = min(max(lon, -180.0), 180.0), min(max(lat, region.min_lat), region.max_lat)
+    assert region.contains(lon, lat)
+    return lon, lat
+
+
+@given(seeds, st.integers(1, 8), st.integers(1, 6), st.booleans())
+@settings(max_examples=25, deadline=None)
+def test_who_owns_a_posting_term_inside_a_region_has_the_subscription(
+    seed: int, n_workers: int, bits: int, by_text: bool
+) -> None:
+    rng = random.Random(seed)
+    plan = (text_plan if by_text else space_plan)(rng, n_workers, bits)
+    stored = random_subscriptions(rng, 25, 1)
+    grid_t = GridT.create(plan)
+    grid_t.add(postings_of(stored))
+    workers = grid_t.workers_of(postings_of(stored))
+    for row, each in enumerate(stored):
+        held = workers.row(row).tolist()
+        assert held == sorted(set(held))
+        terms = [clause[0] for clause in each.clauses]
+        points = [inside(rng, each.region) for _ in range(3)]
+        for point, owners in zip(points, routed(grid_t, points, [terms] * 3), strict=True):
+            assert NOBODY not in owners
+            assert set(owners) <= set(held)
+            assert owners == [plan.owner(*point, term) for term in terms]
+
+
+@given(seeds, st.integers(1, 6), st.booleans())
+@settings(max_examples=15, deadline=None)
+def test_what_was_added_and_removed_leaves_nothing(seed: int, bits: int, by_text: bool) -> None:
+    rng = random.Random(seed)
+    plan = (text_plan if by_text else space_plan)(rng, 3, bits)
+    grid_t = GridT.create(plan)
+    stored = random_subscriptions(rng, 30, 1)
+    for start in range(0, 30, 10):
+        grid_t.add(postings_of(stored[start : start + 10]))
+    assert grid_t.n_live > 0
+    rng.shuffle(stored)
+    for start in range(0, 30, 6):
+        grid_t.remove(postings_of(stored[start : start + 6]))
+    assert grid_t.n_live == 0
+    assert not grid_t._h2.head[LEVELS:].any()
+    assert not grid_t._h2.count.any()
+    points = [random_point(rng) for _ in range(10)]
+    assert routed(grid_t, points, [TERMS] * 10) == [[NOBODY] * len(TERMS)] * 10
+
+
+@given(seeds, st.integers(1, 6))
+@settings(max_examples=15, deadline=None)
+def test_h2_holds_exactly_the_cells_and_terms_of_who_is_left(seed: int, bits: int) -> None:
+    rng = random.Random(seed)
+    plan = space_plan(rng, 3, bits)
+    stored = random_subscriptions(rng, 30, 1)
+    grid_t = GridT.create(plan)
+    grid_t.add(postings_of(stored))
+    grid_t.remove(postings_of(stored[10:]))
+    fresh = GridT.create(plan)
+    fresh.add(postings_of(stored[:10]))
+    assert grid_t.n_live == fresh.n_live == len(_entries(plan.grid, stored[:10]))
+    points = [random_point(rng, stored[0].bounds) for _ in range(20)]
+    assert routed(grid_t, points, [TERMS] * 20) == routed(fresh, points, [TERMS] * 20)
+
+
+def _entries(grid: Grid, stored: list[Stored]) -> set[tuple[int, int, int, int]]:
+    entries = set()
+    for each in stored:
+        place = cover(grid, np.array(each.bounds), 0, MAX_CELLS)
+        n = 1 << (grid.bits - place.level)
+        for r in range(place.n_rows):
+            for c in range(place.n_columns):
+                cell = ((place.column + c) % n, place.row + r)
+                entries |= {(place.level, *cell, clause[0]) for clause in each.clauses}
+    return entries
+
+
+def test_publications_nobody_waits_for_are_discarded_and_the_others_counted_once_a_worker() -> None:
+    plan = Plan(1, "by hand", 2, Grid.over(WORLD, 1), owners_of_cells(np.array([0, 1, 0, 1], np.int32)))
+    grid_t = GridT.create(plan)
+    west, both = Stored(1, Region(-10, 0, -5, 5), ((TERMS[0],),)), Stored(3, Region(-5, 0, 5, 5), ((TERMS[1],),))
+    grid_t.add(postings_of([west, both]))
+    texts = [[TERMS[0], TERMS[1]], [TERMS[0]], [TERMS[0]], [], [TERMS[1]]]
+    starts = offsets(map(len, texts))
+    terms = Ragged(frozen(np.array(sum(texts, []), np.uint64)), frozen(starts))
+    lon = frozen(np.array([-5.0, -7.0, -7.0, -7.0, 3.0]))
+    done = grid_t.route(lon, frozen(np.ones(5)), terms)
+    # H2 knows cells, not regions: what is in the cell of a subscription may still miss its region.
+    assert done.n_publications.tolist() == [3, 1]
+    assert done.n_discarded == 1
+    assert done.owners.tolist() == [0, 0, 0, 0, 1]
+
+
+def _tiny(plan: Plan, monkeypatch: pytest.MonkeyPatch, storage: MappedStorage | None = None) -> GridT:
+    create = index_module.create_struct
+    sizes = {"head": HEAD_SIZE, "key": 2, "count": 2}
+    monkeypatch.setattr(index_module, "create_struct", lambda kind, dtypes, _, where: create(kind, dtypes, sizes, where))
+    return GridT.create(plan, storage)
+
+
+def test_h2_grows_from_nothing_and_uses_dead_keys_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = random.Random(8)
+    plan = space_plan(rng, 4, 6)
+    grid_t, roomy = _tiny(plan, monkeypatch), GridT.create(plan)
+    kept = random_subscriptions(rng, 20, 1)
+    for each in kept:
+        grid_t.add(postings_of([each]))
+    roomy.add(postings_of(kept))
+    size = len(grid_t._h2.key)
+    for _ in range(40):
+        passing = random_subscriptions(rng, 3, 1)
+        grid_t.add(postings_of(passing))
+        grid_t.remove(postings_of(passing))
+    assert len(grid_t._h2.key) <= 4 * size, "dead keys are dropped, the table does not grow with them"
+    assert grid_t._h2.head[N_KEYS] == np.count_nonzero(grid_t._h2.key)
+    assert grid_t.n_live == roomy.n_live
+    points = [random_point(rng, rng.choice(kept).bounds) for _ in range(40)]
+    assert routed(grid_t, points, [TERMS] * 40) == routed(roomy, points, [TERMS] * 40)
+
+
+def test_another_process_routes_by_what_the_registrar_wrote(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rng = random.Random(9)
+    plan = text_plan(rng, 4, 5)
+    grid_t = _tiny(plan, monkeypatch, MappedStorage(tmp_path))
+    points = [random_point(rng) for _ in range(20)]
+    for _ in range(4):
+        grid_t.add(postings_of(random_subscriptions(rng, 10, 1)))
+        opened = GridT.open(plan, MappedStorage(tmp_path))
+        assert opened.n_live == grid_t.n_live
+        assert routed(opened, points, [TERMS] * 20) == routed(grid_t, points, [TERMS] * 20)
+        assert opened.n_bytes == grid_t.n_bytes
+
+
+@pytest.mark.parametrize("name", ["head", "key", "count"])
+def test_a_file_that_was_cut_short_is_reported(tmp_path: Path, name: str) -> None:
+    plan = space_plan(random.Random(1), 2, 3)
+    GridT.create(plan, MappedStorage(tmp_path)).add(postings_of(random_subscriptions(random.Random(1), 10, 1)))
+    path = tmp_path / f"{name}.array"
+    with path.open("r+b") as file:
+        file.truncate(path.stat().st_size // 2)
+    with pytest.raises(StateError, match=rf"{name}\.array is cut short"):
+        GridT.open(plan, MappedStorage(tmp_path))
+
+
+def test_no_subscriptions_and_no_publications_are_fine() -> None:
+    grid_t = GridT.create(space_plan(random.Random(1), 2, 3))
+    grid_t.add(postings_of([]))
+    assert grid_t.workers_of(postings_of([])).n_rows == 0
+    nothing = Ragged(frozen(np.empty(0, np.uint64)), frozen(np.zeros(1, np.int64)))
+    done = grid_t.route(frozen(np.empty(0)), frozen(np.empty(0)), nothing)
+    assert done.n_publications.tolist() == [0, 0]
+    assert done.n_discarded == 0
