@@ -21,10 +21,15 @@ import numpy as np
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 
+# numba fills in its settings at run time, where no type checker sees them.
+_config: Any = numba.config
+
 
 def _cache_directory() -> Path:
     root = os.environ.get("PS2STREAM_CACHE_DIR")
-    base = Path(root) if root else Path(os.environ.get("XDG_CACHE_HOME", "~/.cache")).expanduser() / "ps2stream"
+    base = (
+        Path(root) if root else Path(os.environ.get("XDG_CACHE_HOME", "~/.cache")).expanduser() / "ps2stream"
+    )
     sources = hashlib.sha256(f"{numba.__version__}".encode())
     for path in sorted(Path(__file__).parent.rglob("*.py")):
         source = path.read_bytes()
@@ -34,7 +39,7 @@ def _cache_directory() -> Path:
 
 
 if "NUMBA_CACHE_DIR" not in os.environ:
-    numba.config.CACHE_DIR = str(_cache_directory())
+    _config.CACHE_DIR = str(_cache_directory())
 
 
 def kernel(function: _Function) -> _Function:
@@ -43,14 +48,14 @@ def kernel(function: _Function) -> _Function:
     ``error_model="numpy"`` drops the check for division by zero; kernels check nothing,
     their callers do (``model.events`` is the border).
     """
-    if numba.config.DISABLE_JIT:
+    if _config.DISABLE_JIT:
         return _plain(function)
     return cast(_Function, numba.njit(cache=True, nogil=True, error_model="numpy")(function))
 
 
 def inlined(function: _Function) -> _Function:
     """Like :func:`kernel`, for small functions that only other kernels call."""
-    if numba.config.DISABLE_JIT:
+    if _config.DISABLE_JIT:
         return _plain(function)
     return cast(
         _Function,
@@ -60,13 +65,19 @@ def inlined(function: _Function) -> _Function:
 
 def _plain(function: _Function) -> _Function:
     """Run a kernel as it is written, with unsigned numbers that wrap round silently, as compiled ones do."""
-    return cast(_Function, np.errstate(over="ignore")(function))
+    return np.errstate(over="ignore")(function)
+
+
+@inlined
+def signed(value: Any) -> int:
+    """Take a number of any width as a signed one, so that arithmetic with it cannot wrap at 0."""
+    return np.int64(value)  # type: ignore[return-value]  # to the rest of a kernel that is an int
 
 
 @contextlib.contextmanager
 def one_compiler() -> Iterator[None]:
     """Let one process of the host compile while the others wait to load what it compiled."""
-    directory = Path(numba.config.CACHE_DIR)
+    directory = Path(_config.CACHE_DIR)
     try:
         directory.mkdir(parents=True, exist_ok=True)
         lock = (directory / "lock").open("a")

@@ -10,7 +10,7 @@ from ps2stream.config import Settings
 from ps2stream.model.events import conform
 from ps2stream.model.matches import Match
 from ps2stream.model.publications import Publication
-from ps2stream.model.schemas import EVENTS, PUBLISH, SUBSCRIBE, UNSUBSCRIBE
+from ps2stream.model.schemas import EVENTS, PUBLISH, SUBSCRIBE, UNSUBSCRIBE, empty
 from ps2stream.model.subscriptions import Subscription, Unsubscription
 from ps2stream.pipeline.inline import InlineEngine, Outcome
 from ps2stream.pipeline.planning import first_plan
@@ -44,7 +44,7 @@ class Matcher:
 
     def __init__(self, settings: Settings | None = None) -> None:
         settings = settings or Settings(n_workers=1, n_dispatchers=1)
-        self._engine = InlineEngine(first_plan(EVENTS.empty_table().to_batches()[0], settings), settings)
+        self._engine = InlineEngine(first_plan(empty(EVENTS), settings), settings)
         self._next_seq = 1
 
     def process(self, events: Iterable[Event] | pa.Table) -> Outcome:
@@ -54,7 +54,7 @@ class Matcher:
         """
         table = conform(events) if isinstance(events, pa.Table) else event_table(events, self._next_seq)
         batches = table.combine_chunks().to_batches()
-        outcome = self._engine.process(batches[0] if batches else EVENTS.empty_table().to_batches()[0])
+        outcome = self._engine.process(batches[0] if batches else empty(EVENTS))
         if table.num_rows and (last := table.column("seq")[-1].as_py()) is not None:
             self._next_seq = max(self._next_seq, last + 1)
         return outcome
@@ -68,7 +68,8 @@ class Matcher:
 
     def unsubscribe(self, subscription_id: str) -> bool:
         """End a subscription; say whether there was one."""
-        return self.process([Unsubscription(subscription_id)]).rejected.num_rows == 0
+        outcome = self.process([Unsubscription(subscription_id)])
+        return bool(outcome.rejected.num_rows == 0)
 
 
 def match(events: Iterable[Event] | pa.Table, settings: Settings | None = None) -> list[Match]:

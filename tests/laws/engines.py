@@ -24,6 +24,7 @@ from ps2stream.pipeline.planning import first_plan
 from ps2stream.pipeline.reports import DispatcherReport, WorkerReport
 from ps2stream.pipeline.spark.job import BatchDone
 from ps2stream.pipeline.spark.stream import journal_stream
+from ps2stream.pipeline.spark.watch import raise_failure
 from ps2stream.testing.oracle import Match, Outcome, Rejection
 
 #: Larger than any log of these tests: all events in one batch.
@@ -144,9 +145,10 @@ class Place:
     def run_briefly(self, spark: SparkSession, settings: Settings, n_batches: int, **options: Any) -> None:
         """Run the job for some batches and stop it amid the next."""
         enough = threading.Semaphore(0)
-        with self.stream(spark, settings, on_batch=lambda done: enough.release(), **options):
+        with self.stream(spark, settings, on_batch=lambda done: enough.release(), **options) as query:
             for _ in range(n_batches):
-                assert enough.acquire(timeout=120)
+                while not enough.acquire(timeout=0.1):
+                    raise_failure(query)
 
     def stream(
         self, spark: SparkSession, settings: Settings, **options: Any

@@ -336,10 +336,9 @@ def test_a_file_that_was_cut_short_is_told_from_a_whole_one(tmp_path: Path, name
     index.insert(columns_of(random_subscriptions(rng, 400, 1)))
     del index
     path = tmp_path / f"{name}.array"
-    used = {"sub_first_clause": 401, "sub_bounds": 1600, "sub_seq_from": 400, "sub_seq_to": 400}.get(name)
     itemsize = np.dtype(DTYPES[name]).itemsize
-    whole = path.stat().st_size // itemsize if used is None else used
-    if name in ("terms", "postings", "clause_sub", "clause_first_term"):
+    whole = path.stat().st_size // itemsize
+    if name in ("records", "postings"):
         whole //= 2  # growing by half leaves at most a third of an array unused
     with path.open("r+b") as file:
         file.truncate(int(left * whole) * itemsize)

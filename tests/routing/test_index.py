@@ -118,7 +118,7 @@ def test_what_was_added_and_removed_leaves_nothing(seed: int, bits: int, by_text
         grid_t.remove(postings_of(stored[start : start + 6]))
     assert grid_t.n_live == 0
     assert not grid_t._h2.head[LEVELS:].any()
-    assert not grid_t._h2.count.any()
+    assert not grid_t._h2.counts.any()
     points = [random_point(rng) for _ in range(10)]
     assert routed(grid_t, points, [TERMS] * 10) == [[NOBODY] * len(TERMS)] * 10
 
@@ -169,7 +169,7 @@ def test_publications_nobody_waits_for_are_discarded_and_the_others_counted_once
 
 def _tiny(plan: Plan, monkeypatch: pytest.MonkeyPatch, storage: MappedStorage | None = None) -> GridT:
     create = index_module.create_struct
-    sizes = {"head": HEAD_SIZE, "key": 2, "count": 2}
+    sizes = {"head": HEAD_SIZE, "keys": 2, "counts": 2}
     monkeypatch.setattr(index_module, "create_struct", lambda kind, dtypes, _, where: create(kind, dtypes, sizes, where))
     return GridT.create(plan, storage)
 
@@ -182,13 +182,13 @@ def test_h2_grows_from_nothing_and_uses_dead_keys_again(monkeypatch: pytest.Monk
     for each in kept:
         grid_t.add(postings_of([each]))
     roomy.add(postings_of(kept))
-    size = len(grid_t._h2.key)
+    size = len(grid_t._h2.keys)
     for _ in range(40):
         passing = random_subscriptions(rng, 3, 1)
         grid_t.add(postings_of(passing))
         grid_t.remove(postings_of(passing))
-    assert len(grid_t._h2.key) <= 4 * size, "dead keys are dropped, the table does not grow with them"
-    assert grid_t._h2.head[N_KEYS] == np.count_nonzero(grid_t._h2.key)
+    assert len(grid_t._h2.keys) <= 4 * size, "dead keys are dropped, the table does not grow with them"
+    assert grid_t._h2.head[N_KEYS] == np.count_nonzero(grid_t._h2.keys)
     assert grid_t.n_live == roomy.n_live
     points = [random_point(rng, rng.choice(kept).bounds) for _ in range(40)]
     assert routed(grid_t, points, [TERMS] * 40) == routed(roomy, points, [TERMS] * 40)
@@ -209,7 +209,7 @@ def test_another_process_routes_by_what_the_registrar_wrote(
         assert opened.n_bytes == grid_t.n_bytes
 
 
-@pytest.mark.parametrize("name", ["head", "key", "count"])
+@pytest.mark.parametrize("name", ["head", "keys", "counts"])
 def test_a_file_that_was_cut_short_is_reported(tmp_path: Path, name: str) -> None:
     plan = space_plan(random.Random(1), 2, 3)
     GridT.create(plan, MappedStorage(tmp_path)).add(postings_of(random_subscriptions(random.Random(1), 10, 1)))

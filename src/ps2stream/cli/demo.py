@@ -34,14 +34,18 @@ def add_parser(subparsers: Any) -> None:
         epilog=_EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("--seconds", metavar="N", type=float, default=60.0, help="how long to stream (default: 60)")
+    parser.add_argument(
+        "--seconds", metavar="N", type=float, default=60.0, help="how long to stream (default: 60)"
+    )
     parser.add_argument(
         "--subscriptions", metavar="N", type=int, default=100_000, help="live subscriptions (default: 100000)"
     )
     parser.add_argument(
         "--rate", metavar="N", type=int, default=10_000, help="events a second; 0: no limit (default: 10000)"
     )
-    parser.add_argument("--seed", metavar="N", type=int, default=7, help="another seed, another stream (default: 7)")
+    parser.add_argument(
+        "--seed", metavar="N", type=int, default=7, help="another seed, another stream (default: 7)"
+    )
     add_settings(parser)
     parser.set_defaults(run=run)
 

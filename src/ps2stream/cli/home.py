@@ -1,9 +1,10 @@
-"""The home of a deployment: one directory with its journal, the state of its job, and what it delivered.
+"""The home of a deployment: one directory for all that belongs to it.
 
-    HOME/
-      journal/   what was published and subscribed
-      state/     what the job remembers
-      out/       matches/ and rejected/
+    journal/   what was published and subscribed
+    state/     what the job remembers
+    out/       what it delivered: matches/ and rejected/
+
+Commands that add to the journal make it; a job makes the rest.
 """
 
 from __future__ import annotations
@@ -65,5 +66,5 @@ def add_home(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def home_of(arguments: argparse.Namespace) -> Home:
+def home_from(arguments: argparse.Namespace) -> Home:
     return Home(arguments.home)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import uuid
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import pyarrow as pa
 
@@ -57,6 +59,14 @@ def subscriptions(stop_words: Iterable[str]) -> Kind:
     return Kind(SUBSCRIBE, "subscription", "subscribed", subscription_row, rejected_of, needs_id=True)
 
 
+class Fault(NamedTuple):
+    """A record that was rejected, and why."""
+
+    place: Place
+    reason: str
+    expression: str | None = None
+
+
 @dataclass(slots=True)
 class Intake:
     """Append records of one kind to a journal and say what became of each."""
@@ -70,16 +80,20 @@ class Intake:
 
     def take_lines(self, lines: Iterable[tuple[int, bytes]]) -> None:
         """Take a batch of JSON lines; when this returns, what was acknowledged is on disk."""
-        found: Records = []
+        records: Records = []
+        faults: list[Fault] = []
         for number, line in lines:
-            found += self._records(line, number)
-        self._append(found)
+            self._read(line, number, records, faults)
+        self._take(records, faults)
 
     def take_document(self, document: bytes) -> None:
         """Take one JSON text as a whole, in batches."""
-        found = self._records(document, None)
-        for start in range(0, len(found), MAX_LINES):
-            self._append(found[start : start + MAX_LINES])
+        records: Records = []
+        faults: list[Fault] = []
+        self._read(document, None, records, faults)
+        self._take(records[:MAX_LINES], faults)
+        for start in range(MAX_LINES, len(records), MAX_LINES):
+            self._take(records[start : start + MAX_LINES], [])
 
     def summary(self) -> str:
         words = f"{self.kind.done} {_count(self.n_accepted, self.kind.noun)}"
@@ -87,19 +101,37 @@ class Intake:
             words += f" ({self.n_generated:,} with a generated id; --json shows them)"
         return f"{words}, rejected {self.n_rejected:,}"
 
-    def _records(self, document: bytes, line: int | None) -> Records:
-        found: Records = []
+    def _read(self, document: bytes, line: int | None, records: Records, faults: list[Fault]) -> None:
         try:
             for place, value in objects_in(document, line):
                 try:
-                    found.append((place, self.kind.row_of(value)))
+                    records.append((place, self.kind.row_of(value)))
                 except BadRecordError as error:
-                    self._reject(place, str(error))
+                    faults.append(Fault(place, str(error)))
         except BadRecordError as error:
-            self._reject(Place(line), str(error))
-        return found
+            faults.append(Fault(Place(line), str(error)))
 
-    def _append(self, records: Records) -> None:
+    def _take(self, records: Records, faults: list[Fault]) -> None:
+        """Append what is valid, tell of the rest in the order of the input, then acknowledge."""
+        generated = self._complete(records)
+        events = pa.RecordBatch.from_pylist([row for _, row in records], schema=EVENTS)
+        rejected = self.kind.rejected_of(events)
+        numbers, reasons = rejected.column("seq").to_pylist(), rejected.column("reason").to_pylist()
+        for number, reason in zip(numbers, reasons, strict=True):
+            place, row = records[number]
+            faults.append(Fault(place, reason, row.get("expression")))
+        for fault in sorted(faults):
+            self._tell(fault)
+        bad = set(numbers)
+        kept = [number for number in range(len(records)) if number not in bad]
+        if kept:
+            seq = self._append(events.take(pa.array(kept)) if bad else events)
+            self.n_generated += len(generated.intersection(kept))
+            if self.as_json:
+                self._acknowledge([(*records[number], number in generated) for number in kept], seq)
+
+    def _complete(self, records: Records) -> set[int]:
+        """Add what the input leaves open; return which records got an id that way."""
         generated = set()
         for number, (_, row) in enumerate(records):
             row["op"] = self.kind.op
@@ -107,79 +139,83 @@ class Intake:
             if row["id"] is None and not self.kind.needs_id:
                 row["id"] = str(uuid.uuid4())
                 generated.add(number)
-        if not records:
-            return
-        events = pa.RecordBatch.from_pylist([row for _, row in records], schema=EVENTS)
-        rejected = self.kind.rejected_of(events)
-        reasons = dict(zip(rejected.column("seq").to_pylist(), rejected.column("reason").to_pylist(), strict=True))
-        for number in sorted(reasons):
-            place, row = records[number]
-            self._reject(place, reasons[number], row.get("expression"))
-        kept = [number for number in range(len(records)) if number not in reasons]
-        if not kept:
-            return
-        appended = self.journal.append(events.take(pa.array(kept)) if reasons else events)
-        self.n_accepted += len(kept)
-        self.n_generated += len(generated.intersection(kept))
-        if self.as_json:
-            for seq, number in enumerate(kept, appended.first_seq):
-                place, row = records[number]
-                self._acknowledge(place, row["id"], seq, number in generated)
+        return generated
 
-    def _acknowledge(self, place: Place, record_id: str, seq: int, generated: bool) -> None:
-        mark = {"generated": True} if generated else {}
-        print_json({**_numbers(place), "id": record_id, "seq": seq, **mark})
-
-    def _reject(self, place: Place, reason: str, expression: str | None = None) -> None:
-        self.n_rejected += 1
-        where = f"{place}: " if str(place) else ""
-        note(f"ps2stream: {where}{safe(reason)}")
-        if expression is not None:
-            self._point(expression)
-        if self.as_json:
-            print_json({**_numbers(place), "rejected": reason})
-
-    def _point(self, expression: str) -> None:
+    def _append(self, events: pa.RecordBatch) -> int:
         try:
-            parse(expression)
-        except ExpressionError as error:
-            note(pointer(expression, error.position))
+            appended = self.journal.append(events)
+        except PS2StreamError:
+            note(f"ps2stream: {_count(events.num_rows, self.kind.noun)} more came and could not be kept")
+            raise
+        self.n_accepted += events.num_rows
+        return appended.first_seq
+
+    def _acknowledge(self, kept: Iterable[tuple[Place, Row, bool]], first_seq: int) -> None:
+        for seq, (place, row, is_generated) in enumerate(kept, first_seq):
+            mark = {"generated": True} if is_generated else {}
+            print_json({**_numbers(place), "id": row["id"], "seq": seq, **mark})
+
+    def _tell(self, fault: Fault) -> None:
+        self.n_rejected += 1
+        where = f"{fault.place}: " if str(fault.place) else ""
+        note(f"ps2stream: {where}{safe(fault.reason)}")
+        if fault.expression is not None:
+            _point_at_error(fault.expression)
+        if self.as_json:
+            print_json({**_numbers(fault.place), "rejected": fault.reason})
 
 
-def take_in(kind: Kind, home: Home, descriptor: int, *, whole: bool, as_json: bool) -> int:
-    """Append all records of an input to the journal of a home; return the exit code.
+def _point_at_error(expression: str) -> None:
+    try:
+        parse(expression)
+    except ExpressionError as error:
+        note(pointer(expression, error.position))
+
+
+def take_lines(kind: Kind, home: Home, descriptor: int, *, as_json: bool) -> int:
+    """Append the records of all lines to the journal of a home; return the exit code.
 
     An interrupt ends the reading, not an append: all lines that came whole are appended first.
     """
     with held_interrupts() as interrupts, Journal.open(home.journal, create=True) as journal:
         intake = Intake(kind, journal, as_json)
         reader = LineReader(descriptor, lambda: interrupts)
-        try:
-            if whole:
-                intake.take_document(b"".join(_chunks(descriptor)))
-            else:
-                for lines in reader.batches():
-                    intake.take_lines(lines)
-                    _flush()
-        except PS2StreamError:
-            note(intake.summary())
-            raise
-        if interrupts and reader.has_unfinished:
-            note(f"ps2stream: interrupted; the last line was not finished and is not {kind.done}")
+        with _summed_up(intake):
+            for lines in reader.batches():
+                intake.take_lines(lines)
+                # Acknowledged before the next batch is awaited.
+                print(end="", flush=True)
+            if interrupts and reader.has_unfinished:
+                note(f"ps2stream: interrupted; the last line was not finished and is not {kind.done}")
+        return interrupts.exit_code if interrupts else _exit_code(intake)
+
+
+def take_document(kind: Kind, home: Home, descriptor: int, *, as_json: bool) -> int:
+    """Append the records of one JSON text; return the exit code."""
+    document = b"".join(_chunks(descriptor))
+    with held_interrupts() as interrupts, Journal.open(home.journal, create=True) as journal:
+        intake = Intake(kind, journal, as_json)
+        with _summed_up(intake):
+            intake.take_document(document)
+        return interrupts.exit_code if interrupts else _exit_code(intake)
+
+
+@contextlib.contextmanager
+def _summed_up(intake: Intake) -> Iterator[None]:
+    """Say what was done, also when it could not be finished."""
+    try:
+        yield
+    finally:
         note(intake.summary())
-        if interrupts:
-            return interrupts.exit_code
+
+
+def _exit_code(intake: Intake) -> int:
     return exits.PARTLY if intake.n_rejected else exits.DONE
 
 
 def _chunks(descriptor: int) -> Iterator[bytes]:
     while chunk := os.read(descriptor, 1 << 20):
         yield chunk
-
-
-def _flush() -> None:
-    """Let the acknowledgements of a batch out before the next one is awaited."""
-    print(end="", flush=True)
 
 
 def _numbers(place: Place) -> dict[str, int]:

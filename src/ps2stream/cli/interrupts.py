@@ -34,7 +34,9 @@ def held_interrupts() -> Iterator[Interrupts]:
     if threading.current_thread() is not threading.main_thread():  # Python handles signals there only
         yield interrupts
         return
-    before = {number: signal.signal(number, interrupts._remember) for number in (signal.SIGINT, signal.SIGTERM)}
+    before = {
+        number: signal.signal(number, interrupts._remember) for number in (signal.SIGINT, signal.SIGTERM)
+    }
     try:
         yield interrupts
     finally:

@@ -14,7 +14,7 @@ _UNPRINTABLE = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
 #: How much of a long expression is shown around an error.
 _POINTER_WIDTH = 72
 #: One very long cell must not push the column of all others.
-_WIDEST_COLUMN = 48
+_WIDEST_COLUMN = 64
 
 
 def complain(error: Exception | str) -> None:
@@ -38,7 +38,14 @@ def safe(text: str) -> str:
     """Put a space for every character that could break a line or the terminal."""
     if text.isascii() and text.isprintable():
         return text
-    return "".join(" " if unicodedata.category(character) in _UNPRINTABLE else character for character in text)
+    return "".join(
+        " " if unicodedata.category(character) in _UNPRINTABLE else character for character in text
+    )
+
+
+def degrees(value: float) -> str:
+    """Write a coordinate without the noise of its last bits; ten digits are a centimetre."""
+    return f"{value:.10g}"
 
 
 def display_width(text: str) -> int:

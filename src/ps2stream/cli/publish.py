@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from ps2stream.cli.home import add_home, home_of
+from ps2stream.cli.home import add_home, home_from
 from ps2stream.cli.inputs import STDIN, add_format, open_input
 
 _DESCRIPTION = """\
@@ -40,13 +40,16 @@ def add_parser(subparsers: Any) -> None:
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
     )
-    parser.add_argument("--file", metavar="FILE", default=STDIN, help="input; - is stdin (default: %(default)s)")
+    parser.add_argument(
+        "--file", metavar="FILE", default=STDIN, help="input; - is stdin (default: %(default)s)"
+    )
     add_format(parser)
     add_home(parser)
     parser.add_argument(
         "--json",
         action="store_true",
-        help='print a JSON line for each: {"line", "id", "seq"}, "generated": true if so, or {"line", "rejected"}',
+        help='print a JSON line for each: {"line", "id", "seq"}, with "generated": true where the id is, '
+        'or {"line", "rejected"}',
     )
     parser.set_defaults(run=run)
 
@@ -56,5 +59,9 @@ def run(arguments: argparse.Namespace) -> int:
         from ps2stream.cli.intake import publications, take_in
 
         return take_in(
-            publications(), home_of(arguments), source.descriptor, whole=source.whole, as_json=arguments.json
+            publications(),
+            home_from(arguments),
+            source.descriptor,
+            whole=source.whole,
+            as_json=arguments.json,
         )

@@ -139,8 +139,12 @@ def _rectangle(rings: list[Any]) -> list[float]:
     lons, lats = zip(*corners, strict=True)
     box = [min(lons), min(lats), max(lons), max(lats)]
     straight = all(a[0] == b[0] or a[1] == b[1] for a, b in itertools.pairwise(corners))
-    if corners[0] != corners[-1] or not straight or set(corners) != set(itertools.product(box[::2], box[1::2])):
-        raise BadRecordError(f"{need}; got {ring}")
+    if (
+        corners[0] != corners[-1]
+        or not straight
+        or set(corners) != set(itertools.product(box[::2], box[1::2]))
+    ):
+        raise BadRecordError(f"{need}; got {corners}")
     return box
 
 
@@ -181,7 +185,9 @@ def _number(value: object, name: str) -> float | None:
     try:
         return float(value)
     except OverflowError:
-        raise BadRecordError(f"{name} must be a number of degrees; got one of {len(str(value))} digits") from None
+        raise BadRecordError(
+            f"{name} must be a number of degrees; got one of {len(str(value))} digits"
+        ) from None
 
 
 def _degrees(value: object, name: str) -> float:

@@ -45,7 +45,9 @@ def add_parser(subparsers: Any) -> None:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("events", metavar="EVENTS", type=Path, help="Parquet file or directory")
-    parser.add_argument("--out", metavar="DIR", type=Path, required=True, help="where matches/ and rejected/ go")
+    parser.add_argument(
+        "--out", metavar="DIR", type=Path, required=True, help="where matches/ and rejected/ go"
+    )
     parser.add_argument(
         "--report", metavar="FILE.json", required=True, help="where the figures of the run go; - prints them"
     )

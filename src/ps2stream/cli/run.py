@@ -44,14 +44,18 @@ def add_parser(subparsers: Any) -> None:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     add_home(parser)
-    parser.add_argument("--until-idle", action="store_true", help="stop when everything in the journal is processed")
+    parser.add_argument(
+        "--until-idle", action="store_true", help="stop when everything in the journal is processed"
+    )
     parser.add_argument(
         "--prune", action="store_true", help="drop events from the journal once a snapshot covers them"
     )
     parser.add_argument(
         "--interval", metavar="S", type=float, default=0.0, help="seconds between batches (default: 0)"
     )
-    parser.add_argument("--report-every", metavar="S", type=float, default=5.0, help="seconds between lines (default: 5)")
+    parser.add_argument(
+        "--report-every", metavar="S", type=float, default=5.0, help="seconds between lines (default: 5)"
+    )
     parser.add_argument("--json", action="store_true", help="lines of JSON, for scripts")
     add_settings(parser)
     parser.set_defaults(run=run)
@@ -131,7 +135,11 @@ def _print_line(meter: Meter, elapsed_s: float, *, as_json: bool) -> None:
         }
         print(json.dumps(line), flush=True)
         return
-    latency = "" if recent.latency_p50_ms != recent.latency_p50_ms else f", latency {recent.latency_p50_ms:,.0f} ms p50"
+    latency = (
+        ""
+        if recent.latency_p50_ms != recent.latency_p50_ms
+        else f", latency {recent.latency_p50_ms:,.0f} ms p50"
+    )
     print(
         f"{elapsed_s:7.0f} s  {tally.n_events:,} events ({recent.events_per_s:,.0f}/s), {tally.n_matches:,} matches, "
         f"{tally.n_rejected:,} rejected, {tally.n_subscriptions:,} subscriptions{latency}",

@@ -13,11 +13,19 @@ if TYPE_CHECKING:
 def add_settings(parser: argparse.ArgumentParser) -> None:
     """Add the options; their defaults are those of ``config.Settings``."""
     group = parser.add_argument_group("settings")
-    group.add_argument("--workers", metavar="M", type=int, help="workers that share the subscriptions (default: 4)")
-    group.add_argument("--dispatchers", metavar="D", type=int, help="dispatchers that route publications (default: 2)")
+    group.add_argument(
+        "--workers", metavar="M", type=int, help="workers that share the subscriptions (default: 4)"
+    )
+    group.add_argument(
+        "--dispatchers", metavar="D", type=int, help="dispatchers that route publications (default: 2)"
+    )
     group.add_argument("--partitioner", metavar="NAME", help="how the load is divided: grid (default: grid)")
-    group.add_argument("--batch-events", metavar="N", type=int, help="the most events of a batch (default: 100000)")
-    group.add_argument("--sample-events", metavar="N", type=int, help="events that the plan is made from (default: 50000)")
+    group.add_argument(
+        "--batch-events", metavar="N", type=int, help="the most events of a batch (default: 100000)"
+    )
+    group.add_argument(
+        "--sample-events", metavar="N", type=int, help="events that the plan is made from (default: 50000)"
+    )
     group.add_argument(
         "--stop-words", metavar="FILE", type=Path, help="words to ignore in texts and expressions, one a line"
     )
@@ -35,7 +43,9 @@ def settings_from(arguments: argparse.Namespace) -> Settings:
         "batch_events": "batch_events",
         "sample_events": "sample_events",
     }
-    given = {names[name]: value for name, value in vars(arguments).items() if name in names and value is not None}
+    given = {
+        names[name]: value for name, value in vars(arguments).items() if name in names and value is not None
+    }
     if arguments.stop_words is not None:
         try:
             given["stop_words"] = tuple(arguments.stop_words.read_text(encoding="utf-8").split())

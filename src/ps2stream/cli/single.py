@@ -23,7 +23,7 @@ def subscribe(home: Home, subscription_id: str, expression: str, bounds: Bounds)
         raise ConfigError("the id of a subscription must be a non-empty string; got an empty one")
     parse(expression).without(Tokenizer(home.stop_words()).stop_words)
     Region(*bounds)
-    event = {"op": SUBSCRIBE, "id": subscription_id, "expression": expression}
+    event: dict[str, object] = {"op": SUBSCRIBE, "id": subscription_id, "expression": expression}
     event |= dict(zip(CORNERS, bounds, strict=True))
     with Journal.open(home.journal, create=True) as journal:
         return journal.append(pa.RecordBatch.from_pylist([event], schema=EVENTS)).first_seq

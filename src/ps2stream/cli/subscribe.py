@@ -7,7 +7,7 @@ from typing import Any
 
 from ps2stream.cli import exits
 from ps2stream.cli.arguments import Bounds, bounds, point, unicode_text
-from ps2stream.cli.home import add_home, home_of
+from ps2stream.cli.home import add_home, home_from
 from ps2stream.cli.inputs import add_format, open_input
 from ps2stream.cli.output import print_json, safe
 
@@ -21,8 +21,8 @@ Region: a closed rectangle in WGS84 degrees; MIN_LON > MAX_LON crosses the antim
 Many at once, with --file: each line is a JSON text of its own:
   {"id": "q1", "expression": "fire OR smoke", "region": [11.3, 48.0, 11.8, 48.3]}
   {"type": "Feature", "id": "q1", "properties": {"expression": "fire OR smoke"}, "geometry": ...}
-where the geometry is a Polygon that is a rectangle along meridians and parallels, or null beside a "bbox"; or a
-FeatureCollection of such. A bad record is told of on stderr, and the others go on: exit code 1.
+where the geometry is a Polygon that is a rectangle along meridians and parallels, or null beside a "bbox";
+or a FeatureCollection of such. A bad record is told of on stderr, and the others go on: exit code 1.
 """
 
 _EPILOG = """\
@@ -43,7 +43,9 @@ def add_parser(subparsers: Any) -> None:
         allow_abbrev=False,
     )
     parser.add_argument("id", metavar="ID", type=unicode_text, nargs="?", help="name of the subscription")
-    parser.add_argument("expression", metavar="EXPRESSION", type=unicode_text, nargs="?", help="what a text must hold")
+    parser.add_argument(
+        "expression", metavar="EXPRESSION", type=unicode_text, nargs="?", help="what a text must hold"
+    )
     where = parser.add_mutually_exclusive_group()
     where.add_argument("--region", metavar="MIN_LON,MIN_LAT,MAX_LON,MAX_LAT", type=bounds, help="in degrees")
     where.add_argument("--around", metavar="LAT,LON", type=point, help="the centre of a square; needs --km")
@@ -62,7 +64,7 @@ def run(arguments: argparse.Namespace) -> int:
     with open_input(arguments.file, arguments.format) as source:
         from ps2stream.cli.intake import subscriptions, take_in
 
-        home = home_of(arguments)
+        home = home_from(arguments)
         kind = subscriptions(home.stop_words())
         return take_in(kind, home, source.descriptor, whole=source.whole, as_json=arguments.json)
 
@@ -82,12 +84,18 @@ def _check_usage(arguments: argparse.Namespace) -> None:
 
 def _subscribe(arguments: argparse.Namespace) -> int:
     from ps2stream.cli.single import subscribe
-    from ps2stream.cli.squares import square
 
-    region: Bounds = arguments.region or square(*arguments.around, arguments.km)
-    seq = subscribe(home_of(arguments), arguments.id, arguments.expression, region)
+    region: Bounds = arguments.region or _square(arguments)
+    seq = subscribe(home_from(arguments), arguments.id, arguments.expression, region)
     if arguments.json:
         print_json({"id": arguments.id, "seq": seq})
     else:
         print(f"subscribed {safe(arguments.id)!r} at seq {seq}")
     return exits.DONE
+
+
+def _square(arguments: argparse.Namespace) -> Bounds:
+    from ps2stream.cli.squares import square
+
+    lat, lon = arguments.around
+    return square(lat, lon, arguments.km)

@@ -53,7 +53,7 @@ def live_subscriptions(home: Home, ids: Sequence[str] | None = None) -> pa.Table
     """Return the live subscriptions (schema LIVE) by seq, of some ids or all."""
     with Journal.open(home.journal) as journal:
         if journal.oldest() > 1 and not home.has_state:
-            note("ps2stream: the journal was pruned and there is no state of a job: what is older is not shown")
+            note("ps2stream: the journal was pruned and no job has kept a log: older ones are not shown")
         return settled(home, journal, lambda: _live(home, journal, ids))
 
 
@@ -83,7 +83,8 @@ def decisions(home: Home, ids: Sequence[str] | None = None) -> Decisions:
         seqs = segment.column("seq_from").to_numpy()
         ends = segment.column("seq_to").to_numpy()
         # A segment is all that its batch decided, so everything up to its newest seq is decided.
-        upto_seq = max(upto_seq, int(seqs.max(initial=upto_seq)), int(ends[ends != FOREVER].max(initial=upto_seq)))
+        decided = np.concatenate([seqs, ends[ends != FOREVER]])
+        upto_seq = int(decided.max(initial=upto_seq))
         parts.append(pa.Table.from_batches([_of_ids(segment.select(_ROWS.names), ids)]))
     return Decisions(pa.concat_tables(parts), upto_seq)
 
@@ -127,5 +128,3 @@ def _of_ids(batch: pa.RecordBatch, ids: Sequence[str] | None) -> pa.RecordBatch:
     if ids is None:
         return batch
     return batch.filter(pc.is_in(batch.column("id"), value_set=pa.array(ids, pa.string())))
-
-

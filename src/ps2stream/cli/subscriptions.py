@@ -7,8 +7,8 @@ from typing import Any
 
 from ps2stream.cli import exits
 from ps2stream.cli.arguments import point, unicode_text
-from ps2stream.cli.home import add_home, home_of
-from ps2stream.cli.output import Columns, print_json
+from ps2stream.cli.home import add_home, home_from
+from ps2stream.cli.output import Columns, degrees, print_json
 
 _DESCRIPTION = """\
 List the subscriptions that the next publication would meet, oldest first: what the job has decided
@@ -40,7 +40,9 @@ def add_parser(subparsers: Any) -> None:
     parser.add_argument(
         "--id", metavar="ID", type=unicode_text, action="append", help="only this one; may be repeated"
     )
-    parser.add_argument("--at", metavar="LAT,LON", type=point, help="only those whose region holds this point")
+    parser.add_argument(
+        "--at", metavar="LAT,LON", type=point, help="only those whose region holds this point"
+    )
     add_home(parser)
     parser.add_argument("--json", action="store_true", help="print JSON lines")
     parser.set_defaults(run=run)
@@ -55,7 +57,7 @@ def run(arguments: argparse.Namespace) -> int:
         lat, lon = arguments.at
         if reason := check_point(lon, lat):
             raise RegionError(reason)
-    table = live_subscriptions(home_of(arguments), arguments.id)
+    table = live_subscriptions(home_from(arguments), arguments.id)
     columns = Columns("id", "since", "region", "expression")
     for batch in table.to_batches(max_chunksize=_ROWS_AT_ONCE):
         lines = []
@@ -67,7 +69,7 @@ def run(arguments: argparse.Namespace) -> int:
                 since = {"id": row["id"], "since": row["seq"]}
                 print_json({**since, "region": region, "expression": row["expression"]})
             else:
-                corners = ",".join(f"{corner:g}" for corner in region)
+                corners = ",".join(map(degrees, region))
                 lines.append((row["id"], row["seq"], corners, row["expression"]))
         columns.write(lines)
     return exits.DONE

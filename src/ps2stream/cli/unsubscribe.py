@@ -7,7 +7,7 @@ from typing import Any
 
 from ps2stream.cli import exits
 from ps2stream.cli.arguments import unicode_text
-from ps2stream.cli.home import add_home, home_of
+from ps2stream.cli.home import add_home, home_from
 from ps2stream.cli.output import complain, print_json, safe
 
 _DESCRIPTION = """\
@@ -42,7 +42,7 @@ def run(arguments: argparse.Namespace) -> int:
     from ps2stream.cli.single import unsubscribe
     from ps2stream.cli.subscribed import live_subscriptions
 
-    home = home_of(arguments)
+    home = home_from(arguments)
     wanted = list(dict.fromkeys(arguments.ids))
     live = set(live_subscriptions(home, wanted).column("id").to_pylist())
     known = [subscription_id for subscription_id in wanted if subscription_id in live]

@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from pyspark.sql import SparkSession
-from pyspark.sql.streaming import StreamingQuery
+from pyspark.sql.streaming.query import StreamingQuery
 
 from ps2stream.config import Settings
 from ps2stream.demo.snapshot import SampleMatch, Snapshot, Summary
@@ -94,7 +94,9 @@ class Publisher(threading.Thread):
 
     def _append(self, events: pa.RecordBatch) -> None:
         subscribes = events.filter(pc.equal(events.column("op"), SUBSCRIBE))
-        names = zip(subscribes.column("id").to_pylist(), subscribes.column("expression").to_pylist(), strict=True)
+        names = zip(
+            subscribes.column("id").to_pylist(), subscribes.column("expression").to_pylist(), strict=True
+        )
         self._expressions.update(names)
         self._recent.append(events.filter(pc.equal(events.column("op"), PUBLISH)))
         self._journal.append(events)
@@ -132,7 +134,11 @@ class Show:
     def _stream(self, spark: SparkSession, home: Path) -> None:
         self._report(f"loading {self._demo.n_subscriptions:,} subscriptions")
         workload = Workload(self._demo.seed)
-        State.create(home / "state", first_plan(_sample(self._demo.seed, self._settings), self._settings), self._settings)
+        State.create(
+            home / "state",
+            first_plan(_sample(self._demo.seed, self._settings), self._settings),
+            self._settings,
+        )
         with Journal.open(home / "journal", create=True, durable=False) as journal:
             publisher = Publisher(journal, workload, self._demo.rate, self._meter)
             publisher.load(self._demo.n_subscriptions)
@@ -175,7 +181,9 @@ class Show:
     def _report(self, phase: str) -> None:
         now = time.monotonic()
         tally, recent = self._meter.tally, self._meter.recent()
-        remaining = None if self._streaming_since is None else self._streaming_since + self._demo.seconds - now
+        remaining = (
+            None if self._streaming_since is None else self._streaming_since + self._demo.seconds - now
+        )
         self._view.show(
             Snapshot(
                 elapsed_s=now - self._started,

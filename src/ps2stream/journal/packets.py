@@ -13,7 +13,6 @@ import pyarrow.compute as pc
 from ps2stream.errors import JournalError, SchemaError
 from ps2stream.model.schemas import EVENTS, PUBLICATIONS, PUBLISH, UPDATES
 
-
 _NO_PUBLICATIONS = pa.RecordBatch.from_pylist([], schema=PUBLICATIONS)
 _NO_UPDATES = pa.RecordBatch.from_pylist([], schema=UPDATES)
 

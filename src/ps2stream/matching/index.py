@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from dataclasses import dataclass
 
 import numpy as np
@@ -21,21 +22,26 @@ from ps2stream.matching.layout import (
     DTYPES,
     FOREVER,
     LEVELS,
+    MAP_SIZE,
     N_ENDED,
     N_LISTS,
     N_POSTINGS,
     N_ROOM,
     N_SUBS,
     N_WORDS,
+    TABLE_SIZE,
     Found,
     GI2Arrays,
     Probes,
     Subscriptions,
     initial_sizes,
+    needed_sizes,
 )
 from ps2stream.matching.probe import probe
 from ps2stream.matching.records import OVERHEAD_WORDS, unpack, views_of
 from ps2stream.model.space import Grid
+
+_CELL_COUNTERS = [name for name in GI2Arrays._fields if name.startswith("cell_")]
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,13 +85,17 @@ class GI2:
         """Make an empty index with room for about ``n_subs`` subscriptions."""
         storage = storage or HeapStorage()
         sizes = initial_sizes(n_subs, settings.counters.n_cells)
-        return cls(settings, storage, create_struct(GI2Arrays, DTYPES, sizes, storage))
+        arrays = create_struct(GI2Arrays, DTYPES, sizes, storage)
+        arrays.head[TABLE_SIZE] = len(arrays.list_table)
+        arrays.head[MAP_SIZE] = len(arrays.map_slot)
+        return cls(settings, storage, arrays)
 
     @classmethod
     def open(cls, settings: GI2Settings, storage: MappedStorage) -> GI2:
         """Map an index that another process made; the caller holds its lock."""
         n_cells = settings.counters.n_cells
-        arrays = open_struct(GI2Arrays, DTYPES, storage, lambda struct: needed_sizes(struct, n_cells), shared=True)
+        needed = functools.partial(needed_sizes, n_cells=n_cells)
+        arrays = open_struct(GI2Arrays, DTYPES, storage, needed, shared=True)
         return cls(settings, storage, arrays)
 
     def insert(self, subs: Subscriptions, rows: Int64s | None = None) -> None:
@@ -135,7 +145,7 @@ class GI2:
         new = GI2.create(self.settings, storage, max(1024, len(live.seq_from)))
         new.insert(live)
         new._arrays.head[N_ENDED] = np.count_nonzero(live.seq_to != FOREVER)
-        for name in ("cell_publications", "cell_candidates", "cell_matches", "cell_subscriptions", "cell_bytes"):
+        for name in _CELL_COUNTERS:
             getattr(new._arrays, name)[:] = getattr(old, name)
         return new
 
@@ -158,8 +168,7 @@ class GI2:
 
     def cell_counters(self) -> dict[str, Int64s]:
         """Copy the counters of every grid^t cell: publications, candidates, matches, subscriptions, bytes."""
-        names = [name for name in GI2Arrays._fields if name.startswith("cell_")]
-        return {name.removeprefix("cell_"): getattr(self._arrays, name).copy() for name in names}
+        return {name.removeprefix("cell_"): getattr(self._arrays, name).copy() for name in _CELL_COUNTERS}
 
     def levels_in_use(self) -> list[int]:
         levels = self._arrays.head[LEVELS : LEVELS + self.settings.grid.bits + 1]
@@ -176,6 +185,7 @@ class GI2:
         if 10 * n_subs > 7 * len(self._arrays.map_slot):
             size = 1 << int(2 * n_subs).bit_length()
             self._arrays = self._arrays._replace(map_slot=self._storage.create("map_slot", np.uint32, size))
+            head[MAP_SIZE] = size
             refill_map(self._arrays)
 
     def _make_room_for_postings(self) -> None:
@@ -184,6 +194,7 @@ class GI2:
             table = self._storage.create("list_table", np.uint64, 2 * len(arrays.list_table))
             rehash_lists(arrays, table)
             self._arrays = arrays._replace(list_table=table)
+            arrays.head[TABLE_SIZE] = len(table)
         else:
             # The largest list may need to move to twice its room, whatever the pool's size.
             longest = int((arrays.list_table[1::2] & np.uint64(0xFFFFFFFF)).max())

@@ -68,7 +68,9 @@ def quantise(position: float, level: int, cell: int) -> int:
 
 
 @kernel
-def quantised_bounds(bounds: Float64s, slot: int, grid: Grid, place: Cover, column: int, row: int) -> np.uint64:
+def quantised_bounds(
+    bounds: Float64s, slot: int, grid: Grid, place: Cover, column: int, row: int
+) -> np.uint64:
     """Pack a region's bounds within one cell: min x, max x, min y, max y, 8 bits each."""
     at = 4 * slot
     level = place.level

@@ -24,10 +24,10 @@ from ps2stream.arrays import Float64s, Int64s, UInt32s, UInt64s
 #: seq_to of a subscription that nobody has ended.
 FOREVER = np.iinfo(np.int64).max
 
-# Positions in `head`. Room is what lists occupy, of N_POSTINGS that they hold.
-N_SUBS, N_ENDED, N_WORDS, N_ROOM, N_POSTINGS, N_LISTS, STEP, LAST_SLOT = range(8)
+# Positions in `head`. Words are those of records. Room is what lists take for the postings they hold.
+N_SUBS, N_ENDED, N_WORDS, N_ROOM, N_POSTINGS, N_LISTS, STEP, LAST_SLOT, TABLE_SIZE, MAP_SIZE = range(10)
 #: head[LEVELS + l] counts the subscriptions posted on level l, so that probes skip unused levels.
-LEVELS = 8
+LEVELS = 10
 #: head[FREE + k] is the first of the rooms for 2**k postings that lists moved out of, plus one.
 FREE = 32
 HEAD_SIZE = 64
@@ -72,6 +72,20 @@ def initial_sizes(n_subs: int, n_cells: int) -> dict[str, int]:
         "list_table": 2 << (3 * n_subs).bit_length(),
         "map_slot": 1 << (2 * n_subs).bit_length(),
         **cells,
+    }
+
+
+def needed_sizes(arrays: GI2Arrays, n_cells: int) -> dict[str, int]:
+    """Say how long the arrays have to be for what ``head`` counts."""
+    head = arrays.head
+    if len(head) < HEAD_SIZE:
+        return {"head": HEAD_SIZE}
+    return {
+        "records": int(head[N_WORDS]),
+        "postings": 2 * int(head[N_ROOM]),
+        "list_table": int(head[TABLE_SIZE]),
+        "map_slot": int(head[MAP_SIZE]),
+        **{name: n_cells for name in DTYPES if name.startswith("cell_")},
     }
 
 

@@ -65,9 +65,7 @@ def conform(events: pa.Table | pa.RecordBatch, schema: pa.Schema = EVENTS, where
         column = events.column(field.name)
         if column.type != field.type:
             if not _castable(column.type, field.type):
-                raise SchemaError(
-                    f"{where}: column {field.name!r} must be {field.type}; got {column.type}"
-                )
+                raise SchemaError(f"{where}: column {field.name!r} must be {field.type}; got {column.type}")
             try:
                 column = column.cast(field.type)
             except pa.ArrowInvalid as error:
@@ -82,7 +80,9 @@ def _castable(found: pa.DataType, wanted: pa.DataType) -> bool:
     if pa.types.is_dictionary(found):
         found = found.value_type
     if pa.types.is_string(wanted):
-        return bool(pa.types.is_string(found) or pa.types.is_large_string(found) or pa.types.is_string_view(found))
+        return bool(
+            pa.types.is_string(found) or pa.types.is_large_string(found) or pa.types.is_string_view(found)
+        )
     if pa.types.is_float64(wanted):
         return bool(pa.types.is_floating(found) or pa.types.is_integer(found))
     return bool(pa.types.is_integer(found))
@@ -96,7 +96,9 @@ def split(events: pa.RecordBatch) -> tuple[pa.RecordBatch, pa.RecordBatch]:
     return publications, updates
 
 
-def in_order(events: pa.RecordBatch, high_water: int | None) -> tuple[pa.RecordBatch, pa.RecordBatch, int | None]:
+def in_order(
+    events: pa.RecordBatch, high_water: int | None
+) -> tuple[pa.RecordBatch, pa.RecordBatch, int | None]:
     """Keep the events whose seq is above all before it; return (kept, rejected, new high-water mark)."""
     seq = events.column("seq")
     if seq.null_count == 0 and events.num_rows:
@@ -189,7 +191,7 @@ def rejection(batch: pa.RecordBatch, reasons: dict[int, str], op: str | None = N
 
 def rejected_records(records: Sequence[tuple[int | None, str | None, str | None, str]]) -> pa.RecordBatch:
     """Build rejected records from (seq, op, id, reason) rows."""
-    columns = list(zip(*records, strict=True)) or [[], [], [], []]
+    columns: list[Sequence[object]] = list(zip(*records, strict=True)) or [(), (), (), ()]
     arrays = [pa.array(column, field.type) for column, field in zip(columns, REJECTED, strict=True)]
     return pa.RecordBatch.from_arrays(arrays, schema=REJECTED)
 

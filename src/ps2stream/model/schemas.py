@@ -56,3 +56,8 @@ REJECTED = pa.schema(
         ("reason", pa.string()),
     ]
 )
+
+
+def empty(schema: pa.Schema) -> pa.RecordBatch:
+    """Return a batch without rows."""
+    return pa.RecordBatch.from_pylist([], schema=schema)

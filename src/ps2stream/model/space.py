@@ -71,7 +71,8 @@ def check_region(
             return f"{name} of the region is missing"
         if not math.isfinite(value) or not -bound <= value <= bound:
             return f"{name} of the region must lie in [{-bound:g}, {bound:g}]; got {value}"
-    assert min_lat is not None and max_lat is not None
+    assert min_lat is not None
+    assert max_lat is not None
     if min_lat > max_lat:
         return f"the region must have min_lat <= max_lat; got {min_lat} > {max_lat}"
     return None

@@ -61,7 +61,7 @@ def cell_loads(grid: Grid, lon: Float64s, lat: Float64s, bounds: Float64s) -> Fl
 
 
 def deal_out(load: Float64s, n_workers: int) -> Int32s:
-    """Give each cell, heaviest first, to the worker with the least load; empty ones in turn."""
+    """Give each cell, heaviest first, to the worker with the least load; empty ones in turn, lightest first."""
     owners = np.empty(len(load), np.int32)
     totals = np.zeros(n_workers)
     heavy = np.argsort(-load, kind="stable")
@@ -70,5 +70,6 @@ def deal_out(load: Float64s, n_workers: int) -> Int32s:
         worker = int(totals.argmin())
         owners[cell] = worker
         totals[worker] += load[cell]
-    owners[heavy[n_loaded:]] = np.arange(len(load) - n_loaded) % n_workers
+    lightest = np.argsort(totals, kind="stable")
+    owners[heavy[n_loaded:]] = np.resize(lightest, len(load) - n_loaded)
     return owners

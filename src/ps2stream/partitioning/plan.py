@@ -8,6 +8,7 @@ and deletes of one subscription always go the same way.
 from __future__ import annotations
 
 import json
+import os
 import zipfile
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -17,7 +18,7 @@ import numpy as np
 
 from ps2stream.arrays import Float64s, Int32s, Int64s, Ragged, UInt64s
 from ps2stream.errors import StateError
-from ps2stream.kernels import kernel
+from ps2stream.kernels import kernel, signed
 from ps2stream.model.space import Grid
 from ps2stream.text.frequencies import Frequencies, no_frequencies
 
@@ -42,7 +43,7 @@ def owner(h1: H1, cell: int, term: np.uint64) -> int:
     """Return the worker that owns a term in a cell."""
     table = h1.cell_owner[cell]
     if table >= 0:
-        return np.int64(table)
+        return signed(table)
     table = -1 - table
     low, stop = h1.table_offsets[table], h1.table_offsets[table + 1]
     high = stop
@@ -53,11 +54,11 @@ def owner(h1: H1, cell: int, term: np.uint64) -> int:
         else:
             high = middle
     if low < stop and h1.table_terms[low] == term:
-        return np.int64(h1.table_workers[low])
+        return signed(h1.table_workers[low])
     first = h1.default_offsets[table]
     n = np.uint64(h1.default_offsets[table + 1] - first)
     # The low bits of a hash pick its place in tables; the high ones decide here.
-    return np.int64(h1.default_workers[first + np.int64((term >> np.uint64(32)) % n)])
+    return signed(h1.default_workers[first + signed((term >> np.uint64(32)) % n)])
 
 
 def owners_of_cells(cell_owner: Int32s) -> H1:
@@ -100,12 +101,14 @@ class Plan:
         with staged.open("wb") as file:
             arrays = {**self.h1._asdict(), **self.frequencies._asdict()}
             np.savez(file, about=np.array(json.dumps(about)), **arrays)
+            file.flush()
+            os.fsync(file.fileno())
         staged.replace(path)
 
     @classmethod
     def load(cls, path: Path) -> Plan:
         try:
-            with np.load(path, allow_pickle=False) as file:
+            with path.open("rb") as data, np.load(data, allow_pickle=False) as file:
                 about = json.loads(str(file["about"]))
                 return cls(
                     about["version"],
@@ -115,7 +118,7 @@ class Plan:
                     H1(*(file[name] for name in H1._fields)),
                     Frequencies(*(file[name] for name in Frequencies._fields)),
                 )
-        except (OSError, EOFError, ValueError, KeyError, TypeError, zipfile.BadZipFile) as error:
+        except (OSError, EOFError, RuntimeError, ValueError, KeyError, TypeError, zipfile.BadZipFile) as error:
             raise StateError(f"plan {path} cannot be read: {error}") from error
 
 

@@ -42,13 +42,17 @@ class Dispatcher:
         lon, lat = frozen(publications.lon), frozen(publications.lat)
         routed = self._grid_t.route(lon, lat, terms)
         packets = {
-            int(worker): _packet(publications, terms, routed.owners, int(worker), int(routed.n_publications[worker]))
+            int(worker): _packet(
+                publications, terms, routed.owners, int(worker), int(routed.n_publications[worker])
+            )
             for worker in np.flatnonzero(routed.n_publications)
         }
         return Dispatched(packets, rejected, len(lon), routed.n_discarded)
 
 
-def _packet(publications: Publications, terms: Ragged, owners: Int32s, worker: int, n_rows: int) -> pa.RecordBatch:
+def _packet(
+    publications: Publications, terms: Ragged, owners: Int32s, worker: int, n_rows: int
+) -> pa.RecordBatch:
     """Gather the publications of one worker; all their terms go along, to verify whole clauses."""
     rows = np.empty(n_rows, np.int64)
     n_terms = rows_of_worker(terms.offsets, owners, worker, rows)

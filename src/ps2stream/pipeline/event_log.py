@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -12,7 +13,7 @@ import pyarrow.parquet as pq
 
 from ps2stream.errors import SchemaError
 from ps2stream.model.events import conform
-from ps2stream.model.schemas import EVENTS, PUBLISH
+from ps2stream.model.schemas import EVENTS, PUBLISH, empty
 
 
 class EventLog:
@@ -34,7 +35,7 @@ class EventLog:
         order = np.argsort([start for start, _ in starts], kind="stable")
         self._files = [self._files[i] for i in order]
         ends = [starts[i] for i in order]
-        self.is_sorted = is_sorted and all(a[1] <= b[0] for a, b in zip(ends, ends[1:], strict=False))
+        self.is_sorted = is_sorted and all(a[1] <= b[0] for a, b in pairwise(ends))
 
     def batches(self, size: int) -> Iterator[pa.RecordBatch]:
         """Yield the events in batches of ``size``; only the last one may be smaller."""
@@ -63,7 +64,7 @@ def sample_of_both(batches: Iterable[pa.RecordBatch], n_events: int) -> pa.Recor
 
     A log often begins with nothing but subscriptions; a plan needs to see both kinds.
     """
-    parts = [pa.RecordBatch.from_pylist([], schema=EVENTS)]
+    parts = [empty(EVENTS)]
     wanted = {True: n_events - n_events // 2, False: n_events // 2}
     for batch in batches:
         is_publish = pc.fill_null(pc.equal(batch.column("op"), PUBLISH), False)

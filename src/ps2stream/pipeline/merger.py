@@ -37,6 +37,11 @@ class Merger:
         if isinstance(publication_ids, pa.ChunkedArray):
             publication_ids = publication_ids.combine_chunks()
         return pa.RecordBatch.from_arrays(
-            [self._registry.ids(subscription), pa.array(subscription), publication_ids, pa.array(publication)],
+            [
+                self._registry.ids(subscription),
+                pa.array(subscription),
+                publication_ids,
+                pa.array(publication),
+            ],
             schema=MATCHES,
         )

@@ -21,13 +21,21 @@ ROUTED = pa.schema(
 )
 
 #: Matches on their way from a worker to the merger, which knows the ids of subscriptions.
-FOUND = pa.schema([("publication_seq", pa.int64()), ("publication_id", pa.string()), ("subscription_seq", pa.int64())])
+FOUND = pa.schema(
+    [("publication_seq", pa.int64()), ("publication_id", pa.string()), ("subscription_seq", pa.int64())]
+)
 
 #: Packets as rows of a shuffle.
 PACKETS = pa.schema([("destination", pa.int32()), ("kind", pa.string()), ("payload", pa.binary())])
 
 # Kinds of packets.
-PUBLICATIONS, MATCHES, REJECTED, REPORT, COMPILED = "publications", "matches", "rejected", "report", "compiled"
+PUBLICATIONS, MATCHES, REJECTED, REPORT, COMPILED = (
+    "publications",
+    "matches",
+    "rejected",
+    "report",
+    "compiled",
+)
 
 
 def encode(batch: pa.RecordBatch) -> bytes:

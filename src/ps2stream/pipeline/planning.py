@@ -11,7 +11,7 @@ from ps2stream.config import Settings
 from ps2stream.journal import Journal
 from ps2stream.journal.packets import decode_events
 from ps2stream.model.events import check_publications, in_order, split
-from ps2stream.model.schemas import EVENTS
+from ps2stream.model.schemas import EVENTS, empty
 from ps2stream.partitioning import partitioner_named
 from ps2stream.partitioning.plan import Plan, Sample
 from ps2stream.pipeline.registrar import compile_updates
@@ -47,7 +47,7 @@ def first_plan(events: pa.RecordBatch, settings: Settings) -> Plan:
 
 def journal_sample(directory: Path, n_events: int) -> pa.RecordBatch:
     """Read the first events that a journal still has, about as many as asked for."""
-    parts = [pa.RecordBatch.from_pylist([], schema=EVENTS)]
+    parts = [empty(EVENTS)]
     with Journal.open(directory) as journal:
         before = journal.oldest() - 1
         if n_events:

@@ -97,7 +97,9 @@ def spool(events: Iterable[pa.RecordBatch], directory: Path, high_water: int) ->
     last_seq = high_water
     with contextlib.ExitStack() as stack:
         files = [
-            stack.enter_context(pa.ipc.new_stream(stack.enter_context(pa.OSFile(str(directory / name), "wb")), schema))
+            stack.enter_context(
+                pa.ipc.new_stream(stack.enter_context(pa.OSFile(str(directory / name), "wb")), schema)
+            )
             for name, schema in (
                 (_PUBLICATIONS_FILE, PUBLICATIONS),
                 (_UPDATES_FILE, UPDATES),

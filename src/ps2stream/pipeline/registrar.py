@@ -17,11 +17,19 @@ import pyarrow.compute as pc
 
 from ps2stream.arrays import HeapStorage, Int64s, Storage, frozen
 from ps2stream.model.events import check_updates, nothing_rejected, rejected_records, rejection
-from ps2stream.model.schemas import SUBSCRIBE, UNSUBSCRIBE
+from ps2stream.model.schemas import SUBSCRIBE, UNSUBSCRIBE, empty
 from ps2stream.partitioning.plan import Plan
 from ps2stream.registry.index import Registry
 from ps2stream.registry.layout import FOREVER
-from ps2stream.registry.segments import BOUNDS, SEGMENT, begins, bounds_of, large_lists, ragged_of, subscriptions_of
+from ps2stream.registry.segments import (
+    BOUNDS,
+    SEGMENT,
+    begins,
+    bounds_of,
+    large_lists,
+    ragged_of,
+    subscriptions_of,
+)
 from ps2stream.routing.index import GridT
 from ps2stream.routing.layout import Postings
 from ps2stream.text.clauses import compile_expressions
@@ -106,7 +114,7 @@ class Registrar:
         """Apply a batch of updates; they need not be sorted. Call once a batch, also with none."""
         self._count_out()
         if compiled.num_rows == 0:
-            return Decided(_empty_segment(), nothing_rejected())
+            return Decided(empty(SEGMENT), nothing_rejected())
         compiled, repeated = _sorted(compiled)
         is_subscribe = compiled.column("is_subscribe").to_numpy(zero_copy_only=False)
         verdicts = self.registry.apply(compiled.column("seq").to_numpy(), is_subscribe, compiled.column("id"))
@@ -202,10 +210,6 @@ def _postings_of(segment: pa.RecordBatch) -> Postings:
     subs = subscriptions_of(segment)
     terms = subs.terms[subs.term_offsets[:-1]]
     return Postings(subs.bounds, subs.clause_offsets, frozen(terms))
-
-
-def _empty_segment() -> pa.RecordBatch:
-    return pa.RecordBatch.from_arrays([pa.array([], field.type) for field in SEGMENT], schema=SEGMENT)
 
 
 def _sorted(compiled: pa.RecordBatch) -> tuple[pa.RecordBatch, pa.RecordBatch]:

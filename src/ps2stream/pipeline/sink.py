@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from ps2stream.errors import StateError
-from ps2stream.model.schemas import MATCHES, REJECTED
+from ps2stream.model.schemas import MATCHES, REJECTED, empty
 
 
 class Sink:
@@ -48,7 +48,7 @@ class Sink:
         """Leave an empty file where nothing was written, so that readers find a schema."""
         for directory, schema in ((self.matches, MATCHES), (self.rejected, REJECTED)):
             if not any(directory.glob("*.parquet")):
-                write_parquet(directory / "empty.parquet", pa.RecordBatch.from_pylist([], schema=schema))
+                write_parquet(directory / "empty.parquet", empty(schema))
 
 
 def _write(path: Path, batch: pa.RecordBatch) -> None:

@@ -47,7 +47,9 @@ class Tally:
 
     @classmethod
     def of(cls, n_workers: int, n_dispatchers: int) -> Tally:
-        return cls([WorkerTally() for _ in range(n_workers)], [DispatcherTally() for _ in range(n_dispatchers)])
+        return cls(
+            [WorkerTally() for _ in range(n_workers)], [DispatcherTally() for _ in range(n_dispatchers)]
+        )
 
     @property
     def n_events(self) -> int:

@@ -57,4 +57,6 @@ class Worker:
         )
         rows = found.publication
         ids = packet.column("id").take(pa.array(rows))
-        return pa.RecordBatch.from_arrays([pa.array(seq[rows]), ids, pa.array(found.subscription)], schema=FOUND)
+        return pa.RecordBatch.from_arrays(
+            [pa.array(seq[rows]), ids, pa.array(found.subscription)], schema=FOUND
+        )

@@ -42,7 +42,9 @@ def find_id(arrays: RegistryArrays, updates: IdUpdates, row: int) -> int:
     key = updates.id_hash[row]
     place = int(key) & last
     while arrays.map_version[place] != 0:
-        if arrays.map_hash[place] == key and _same_id(arrays, int(arrays.map_version[place]) - 1, updates, row):
+        if arrays.map_hash[place] == key and _same_id(
+            arrays, int(arrays.map_version[place]) - 1, updates, row
+        ):
             return place
         place = (place + 1) & last
     return place

@@ -101,7 +101,7 @@ class Registry:
     def postings(self, versions: Int64s) -> Postings:
         """Return regions and posting terms of versions, to route their ends as their begins."""
         arrays = self._arrays
-        bounds = arrays.bounds.reshape(-1, 4)[versions].reshape(-1)
+        bounds = self._bounds()[versions].reshape(-1)
         starts, stops = arrays.posting_offsets[versions], arrays.posting_offsets[versions + 1]
         offsets = np.concatenate([[0], np.cumsum(stops - starts)]).astype(np.int64)
         index = np.repeat(starts - offsets[:-1], stops - starts) + np.arange(offsets[-1])
@@ -130,7 +130,7 @@ class Registry:
         """Return the regions of live seqs, a row each."""
         n = int(self._arrays.head[N_VERSIONS])
         rows = np.searchsorted(self._arrays.seq_from[:n], seqs)
-        regions: Float64s = self._arrays.bounds.reshape(-1, 4)[rows]
+        regions: Float64s = self._bounds()[rows]
         return regions
 
     def should_compact(self) -> bool:
@@ -149,6 +149,12 @@ class Registry:
         new._arrays.seq_to[: len(kept)] = seq_to
         new._arrays.head[N_ENDED] = np.count_nonzero(seq_to != FOREVER)
         return new
+
+    def _bounds(self) -> Float64s:
+        """View the regions of all versions, a row each; behind them the array may have any length."""
+        n = int(self._arrays.head[N_VERSIONS])
+        bounds: Float64s = self._arrays.bounds[: 4 * n].reshape(-1, 4)
+        return bounds
 
     def _all_ids(self) -> pa.Array:
         arrays = self._arrays

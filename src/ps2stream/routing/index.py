@@ -51,7 +51,7 @@ class GridT:
     @classmethod
     def create(cls, plan: Plan, storage: Storage | None = None) -> GridT:
         storage = storage or HeapStorage()
-        sizes = {"head": HEAD_SIZE, "key": 1 << 12, "count": 1 << 12}
+        sizes = {"head": HEAD_SIZE, "keys": 1 << 12, "counts": 1 << 12}
         return cls(plan, storage, create_struct(H2, DTYPES, sizes, storage))
 
     @classmethod
@@ -99,8 +99,8 @@ class GridT:
                 return
             # Dead keys may be what fills the table: double only where live ones do.
             needed = self.n_live + MAX_CELLS * int(postings.offsets[row + 1] - postings.offsets[row])
-            size = max(len(self._h2.key), 1 << (2 * needed).bit_length())
-            keys = self._storage.create("key", np.uint64, size)
-            counts = self._storage.create("count", np.int32, size)
+            size = max(len(self._h2.keys), 1 << (2 * needed).bit_length())
+            keys = self._storage.create("keys", np.uint64, size)
+            counts = self._storage.create("counts", np.int32, size)
             rehash(self._h2, keys, counts)
-            self._h2 = self._h2._replace(key=keys, count=counts)
+            self._h2 = self._h2._replace(keys=keys, counts=counts)

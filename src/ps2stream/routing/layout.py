@@ -24,18 +24,18 @@ class H2(NamedTuple):
     """Open addressing: key of (level, cell, term) -> live clauses posted there; key 0 is free."""
 
     head: Int64s
-    key: UInt64s
-    count: Int32s
+    keys: UInt64s
+    counts: Int32s
 
 
-DTYPES = {"head": np.int64, "key": np.uint64, "count": np.int32}
+DTYPES = {"head": np.int64, "keys": np.uint64, "counts": np.int32}
 
 
 def needed_sizes(h2: H2) -> dict[str, int]:
     """Say how long the arrays have to be for what ``head`` counts."""
     if len(h2.head) < HEAD_SIZE:
         return {"head": HEAD_SIZE}
-    size = max(int(h2.head[N_KEYS]) + 1, table_size(h2.key, h2.count))
+    size = max(int(h2.head[N_KEYS]) + 1, table_size(h2.keys, h2.counts))
     return {"key": size, "count": size}
 
 

@@ -21,7 +21,7 @@ def is_live(h2: H2, grid: Grid, column: int, row: int, term: np.uint64) -> bool:
     for level in range(grid.bits + 1):
         if h2.head[LEVELS + level] > 0:
             seed = cell_seed(level, column >> level, row >> level)
-            if h2.count[find_key(h2.key, cell_term_key(seed, term))] > 0:
+            if h2.counts[find_key(h2.keys, cell_term_key(seed, term))] > 0:
                 return True
     return False
 

@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ps2stream.arrays import Int32s, Int64s, UInt64s
-from ps2stream.kernels import kernel
+from ps2stream.kernels import kernel, signed
 from ps2stream.model.space import Grid, cell_seed, cell_term_key, cover
 from ps2stream.partitioning.plan import H1, owner
 from ps2stream.routing.layout import H2, LEVELS, N_KEYS, N_LIVE, Postings
@@ -21,7 +21,7 @@ def find_key(keys: UInt64s, key: np.uint64) -> int:
     place = key & last
     while keys[place] != np.uint64(0) and keys[place] != key:
         place = (place + np.uint64(1)) & last
-    return np.int64(place)
+    return signed(place)
 
 
 @kernel
@@ -32,7 +32,7 @@ def count_in(h2: H2, grid: Grid, max_cells: int, postings: Postings, start: int,
         first, stop = postings.offsets[row], postings.offsets[row + 1]
         place = cover(grid, postings.bounds, row, max_cells)
         n_entries = (stop - first) * place.n_columns * place.n_rows
-        if 10 * (head[N_KEYS] + n_entries) > 7 * len(h2.key):
+        if 10 * (head[N_KEYS] + n_entries) > 7 * len(h2.keys):
             return row
         last = (1 << (grid.bits - place.level)) - 1
         for r in range(place.n_rows):
@@ -40,14 +40,14 @@ def count_in(h2: H2, grid: Grid, max_cells: int, postings: Postings, start: int,
                 seed = cell_seed(place.level, (place.column + c) & last, place.row + r)
                 for i in range(first, stop):
                     key = cell_term_key(seed, postings.terms[i])
-                    at = find_key(h2.key, key)
-                    if h2.key[at] == np.uint64(0):
-                        h2.key[at] = key
+                    at = find_key(h2.keys, key)
+                    if h2.keys[at] == np.uint64(0):
+                        h2.keys[at] = key
                         head[N_KEYS] += 1
-                    if h2.count[at] == 0:
+                    if h2.counts[at] == 0:
                         head[N_LIVE] += 1
-                    h2.count[at] += sign
-                    if h2.count[at] == 0:
+                    h2.counts[at] += sign
+                    if h2.counts[at] == 0:
                         head[N_LIVE] -= 1
         head[LEVELS + place.level] += sign * n_entries
     return len(postings.offsets) - 1
@@ -57,11 +57,11 @@ def count_in(h2: H2, grid: Grid, max_cells: int, postings: Postings, start: int,
 def rehash(h2: H2, keys: UInt64s, counts: Int32s) -> None:
     """Move what is live into another table."""
     n = 0
-    for old in range(len(h2.key)):
-        if h2.count[old] != 0:
-            place = find_key(keys, h2.key[old])
-            keys[place] = h2.key[old]
-            counts[place] = h2.count[old]
+    for old in range(len(h2.keys)):
+        if h2.counts[old] != 0:
+            place = find_key(keys, h2.keys[old])
+            keys[place] = h2.keys[old]
+            counts[place] = h2.counts[old]
             n += 1
     h2.head[N_KEYS] = n
 

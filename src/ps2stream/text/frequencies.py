@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ps2stream.arrays import Int64s, Ragged, UInt64s
-from ps2stream.kernels import kernel
+from ps2stream.kernels import kernel, signed
 
 
 class Frequencies(NamedTuple):
@@ -42,7 +42,7 @@ def frequency(table: Frequencies, term: np.uint64) -> int:
         else:
             high = middle
     if low < len(table.terms) and table.terms[low] == term:
-        return np.int64(table.counts[low])
+        return signed(table.counts[low])
     return 0
 
 

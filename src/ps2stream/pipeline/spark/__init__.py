@@ -1,12 +1,12 @@
 """The Spark engines: the only package that imports pyspark.
 
-    session   a local session with settings that suit us
-    daemon    the process that Spark forks its Python processes from
-    source    a journal as a Spark stream
-    stages    the roles as Spark runs them
-    job       one micro-batch after the other
-    stream    start the engine on a journal, or on a DataFrame of the user's own
-    watch, meter   what a running stream reports
+session   a local session with settings that suit us
+daemon    the process that Spark forks its Python processes from
+source    a journal as a Spark stream
+stages    the roles as Spark runs them
+job       one micro-batch after the other
+stream    start the engine on a journal, or on a DataFrame of the user's own
+watch, meter   what a running stream reports
 """
 
 from __future__ import annotations

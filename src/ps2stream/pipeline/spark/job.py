@@ -22,6 +22,8 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.pandas.types import from_arrow_schema
 
 from ps2stream.config import Settings
+from ps2stream.model.events import nothing_rejected
+from ps2stream.model.schemas import empty
 from ps2stream.pipeline.packets import PACKETS, REJECTED, decode
 from ps2stream.pipeline.references import REFERENCES, Reference, prune
 from ps2stream.pipeline.registrar import COMPILED, compile_updates, concat
@@ -125,7 +127,8 @@ class MicroBatchJob:
         if decided.segment.num_rows:
             self.state.log.append(batch_id, decided.segment)
         self._applied = batch_id
-        return rejected.num_rows
+        n_rejected: int = rejected.num_rows
+        return n_rejected
 
     def _compact(self, horizon: int) -> None:
         before = self._registrar.registry_name
@@ -145,13 +148,17 @@ class MicroBatchJob:
             compile_stage = CompileUpdates(self._context(batch_id, references, horizon))
             packets = self._dispatchers().mapInArrow(compile_stage, _PACKET_ROWS).toArrow()
             return _parted(packets)
-        compiled = [pa.RecordBatch.from_pylist([], schema=COMPILED), *(part for part, _ in parts)]
+        compiled = [empty(COMPILED), *(part for part, _ in parts)]
         return concat(compiled), [rejected for _, rejected in parts]
 
     def _match(self, context: BatchContext) -> list[str]:
         packets = self._dispatchers().mapInArrow(Dispatch(context), _PACKET_ROWS)
-        found = packets.repartitionById(self.settings.n_workers, "destination").mapInArrow(Work(context), _PACKET_ROWS)
-        merged = found.repartitionById(context.n_mergers, "destination").mapInArrow(Merge(context), _PACKET_ROWS)
+        found = packets.repartitionById(self.settings.n_workers, "destination").mapInArrow(
+            Work(context), _PACKET_ROWS
+        )
+        merged = found.repartitionById(context.n_mergers, "destination").mapInArrow(
+            Merge(context), _PACKET_ROWS
+        )
         return [payload.decode() for payload in merged.toArrow().column("payload").to_pylist()]
 
     def _dispatchers(self) -> DataFrame:
@@ -186,7 +193,7 @@ class MicroBatchJob:
 
 def _parted(packets: pa.Table) -> tuple[pa.RecordBatch, list[pa.RecordBatch]]:
     """Part compiled from rejected updates."""
-    compiled, rejected = [pa.RecordBatch.from_pylist([], schema=COMPILED)], []
+    compiled, rejected = [empty(COMPILED)], [nothing_rejected()]
     for batch in packets.to_batches():
         for kind, payload in zip(batch.column("kind").to_pylist(), batch.column("payload"), strict=True):
             (rejected if kind == REJECTED else compiled).append(decode(payload.as_buffer()))

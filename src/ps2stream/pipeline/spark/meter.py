@@ -80,7 +80,10 @@ class Meter:
         span_s = max(now - (batches[0].at - batches[0].duration_s), 1e-9)
         latencies = [each for batch in batches for each in batch.latencies]
         p50, p99 = weighted_quantiles(latencies, (0.5, 0.99))
-        busy = (sum(batch.worker_busy_s.get(worker, 0.0) for batch in batches) for worker in range(self._n_workers))
+        busy = (
+            sum(batch.worker_busy_s.get(worker, 0.0) for batch in batches)
+            for worker in range(self._n_workers)
+        )
         return Recent(
             sum(batch.n_events for batch in batches) / span_s,
             sum(batch.n_matches for batch in batches) / span_s,

@@ -40,7 +40,9 @@ def replay_microbatch(
         nonlocal consumed
         consumed = max(reference.upto for reference in done.references)
         tally_batch(tally, done)
-        tally.latencies.append((done.duration_s, sum(r.n_publications + r.n_updates for r in done.references)))
+        tally.latencies.append(
+            (done.duration_s, sum(r.n_publications + r.n_updates for r in done.references))
+        )
         on_progress(tally)
 
     with tempfile.TemporaryDirectory(prefix="ps2stream-replay-") as scratch:
@@ -51,7 +53,9 @@ def replay_microbatch(
         pouring = Pouring(events, home / "journal", Sink(out))
         started = time.monotonic()
         pouring.start()
-        with journal_stream(spark, home / "journal", home / "state", out, settings, on_batch=on_batch) as query:
+        with journal_stream(
+            spark, home / "journal", home / "state", out, settings, on_batch=on_batch
+        ) as query:
             while not (pouring.is_done and consumed >= pouring.position):
                 raise_failure(query)
                 pouring.raise_failure()

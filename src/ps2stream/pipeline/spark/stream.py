@@ -12,13 +12,13 @@ from pathlib import Path
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.pandas.types import from_arrow_schema
-from pyspark.sql.streaming import StreamingQuery
+from pyspark.sql.streaming.query import StreamingQuery
 
 from ps2stream.config import Settings
 from ps2stream.errors import ConfigError
 from ps2stream.journal import Journal
 from ps2stream.model.events import conform
-from ps2stream.model.schemas import EVENTS, MATCHES
+from ps2stream.model.schemas import EVENTS, MATCHES, empty
 from ps2stream.pipeline.planning import first_plan, journal_sample
 from ps2stream.pipeline.sink import Sink
 from ps2stream.pipeline.spark.job import SNAPSHOT_EVERY, BatchDone, MicroBatchJob
@@ -51,7 +51,13 @@ def journal_stream(
     Journal.open(journal).close()  # a missing or damaged one is reported before Spark starts
     with State(state).locked():
         job = MicroBatchJob(
-            spark, _state_of(state, journal, settings), settings, out, on_batch, snapshot_every, prune_journal=prune
+            spark,
+            _state_of(state, journal, settings),
+            settings,
+            out,
+            on_batch,
+            snapshot_every,
+            prune_journal=prune,
         )
         job.start()
         spark.dataSource.register(JournalSource)
@@ -90,7 +96,7 @@ def events_stream(
         raise ConfigError("events_stream needs a streaming DataFrame; use match_events for a finite one")
     with State(state).locked():
         if not State.exists(state):
-            State.create(state, first_plan(_no_events() if sample is None else sample, settings), settings)
+            State.create(state, first_plan(empty(EVENTS) if sample is None else sample, settings), settings)
         job = MicroBatchJob(events.sparkSession, State.open(state, settings), settings, out, on_batch)
         job.start()
         query = _start(events, job, job.process_events, interval_s)
@@ -113,7 +119,7 @@ def match_events(events: DataFrame, settings: Settings | None = None) -> DataFra
     atexit.register(shutil.rmtree, directory, ignore_errors=True)
     sample = events.limit(settings.sample_events).toArrow().combine_chunks()
     batches = sample.to_batches()
-    plan = first_plan(conform(batches[0]) if batches else _no_events(), settings)
+    plan = first_plan(conform(batches[0]) if batches else empty(EVENTS), settings)
     out = directory / "out"
     job = MicroBatchJob(events.sparkSession, State.create(directory / "state", plan, settings), settings, out)
     job.start()
@@ -143,9 +149,7 @@ def _start(
 
 def _state_of(directory: Path, journal: Path, settings: Settings) -> State:
     if not State.exists(directory):
-        State.create(directory, first_plan(journal_sample(journal, settings.sample_events), settings), settings)
+        State.create(
+            directory, first_plan(journal_sample(journal, settings.sample_events), settings), settings
+        )
     return State.open(directory, settings)
-
-
-def _no_events() -> pa.RecordBatch:
-    return pa.RecordBatch.from_pylist([], schema=EVENTS)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from pyspark.sql.streaming import StreamingQuery
+from pyspark.sql.streaming.query import StreamingQuery
 
 from ps2stream.errors import PS2StreamError, StateError
 from ps2stream.pipeline.reports import DispatcherReport, MergerReport, WorkerReport

@@ -1,0 +1,98 @@
+"""Kill the job, or a Python process of it, at random moments; the sink must end as if nothing had happened."""
+
+from __future__ import annotations
+
+import contextlib
+import random
+import time
+
+import pytest
+from laws.engines import Place, sorted_outcome
+from pipeline.spark.processes import (
+    Job,
+    batch_in_flight,
+    journal_events,
+    kill,
+    publishing,
+    wait_until_gone,
+)
+
+from ps2stream.testing import oracle
+from ps2stream.testing.generators import random_events
+
+pytestmark = pytest.mark.slow
+
+N_KILLS = 5
+#: The last run may take what is left in large batches.
+REST = 2_000
+
+
+def drain(place: Place) -> None:
+    with Job(place.directory, REST) as job:
+        assert job.wait() == 0, (place.directory / "stderr").read_text()[-3_000:]
+        assert wait_until_gone(job.pid) == []
+
+
+def assert_every_match_once(place: Place) -> int:
+    expected = sorted_outcome(oracle.run(journal_events(place)))
+    delivered = place.outcome([])
+    assert len(delivered.matches) == len(set(delivered.matches)), "doubled"
+    assert set(expected.matches) - set(delivered.matches) == set(), "lost"
+    assert delivered == expected
+    return len(expected.matches)
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+def test_a_killed_job_goes_on_and_delivers_every_match_once(place: Place, seed: int) -> None:
+    rng = random.Random(seed)
+    events = random_events(20_000, seed, n_subscription_ids=150)
+    n_in_flight = 0
+    batches: list[int] = []
+    with contextlib.ExitStack() as jobs:
+        with publishing(place, events, seed):
+            for _ in range(N_KILLS):
+                job = jobs.enter_context(Job(place.directory))
+                batches += job.wait_for_batches(rng.randint(1, 3))
+                time.sleep(rng.uniform(0.0, 1.0))
+                job.kill()
+                n_in_flight += batch_in_flight(place)
+                # Else the next job starts while the Python processes of this one may still be at work.
+                if rng.random() < 0.5:
+                    assert wait_until_gone(job.pid) == []
+        drain(place)
+        assert wait_until_gone(job.pid) == []
+    n_matches = assert_every_match_once(place)
+    print(f"seed {seed}: {N_KILLS} kills, {n_in_flight} in a batch, {max(batches)} batches, {n_matches} matches")
+    assert n_in_flight >= N_KILLS // 2
+    assert len(set(batches)) >= N_KILLS
+
+
+@pytest.mark.parametrize("seed", [3, 4])
+def test_killed_python_processes_cost_no_match_and_double_none(place: Place, seed: int) -> None:
+    rng = random.Random(seed)
+    events = random_events(20_000, seed, n_subscription_ids=150)
+    n_killed = n_in_flight = n_restarts = 0
+    batches: list[int] = []
+    with publishing(place, events, seed):
+        while n_killed < N_KILLS:
+            with Job(place.directory) as job:
+                while n_killed < N_KILLS and job.is_running:
+                    batches += job.wait_for_batches(rng.randint(1, 2))
+                    time.sleep(rng.uniform(0.0, 0.7))
+                    workers = job.python_workers()
+                    if workers:
+                        n_in_flight += batch_in_flight(place)
+                        kill(rng.choice(workers))
+                        n_killed += 1
+                batches += job.wait_for_batches(1)
+                n_restarts += not job.is_running
+                job.kill()
+    drain(place)
+    n_matches = assert_every_match_once(place)
+    n_lost_tasks = (place.directory / "stderr").read_text(errors="replace").count("Lost task ")
+    print(
+        f"seed {seed}: {n_killed} kills, {n_in_flight} in a batch, {n_lost_tasks} lost tasks, "
+        f"{n_restarts} restarts, {max(batches)} batches, {n_matches} matches"
+    )
+    assert n_in_flight >= N_KILLS // 2
+    assert n_lost_tasks >= 1
