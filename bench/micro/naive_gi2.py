@@ -16,6 +16,7 @@ from ps2stream.arrays import Float64s, Int64s, UInt32s, UInt64s, n_bytes
 from ps2stream.kernels import kernel
 from ps2stream.matching.layout import Found, Probes, Subscriptions
 from ps2stream.matching.probe import holds
+from ps2stream.matching.records import signed
 from ps2stream.model.space import Grid, cell_seed, cell_term_key, column_of, contains, cover, row_of
 
 N_LISTS, N_NODES, N_CANDIDATES, N_DONE = range(4)
@@ -46,7 +47,7 @@ def find(list_key: UInt64s, key: np.uint64) -> int:
     place = key & last
     while list_key[place] != np.uint64(0) and list_key[place] != key:
         place = (place + np.uint64(1)) & last
-    return np.int64(place)
+    return signed(place)
 
 
 @kernel
@@ -55,7 +56,7 @@ def insert(arrays: NaiveArrays, grid: Grid, max_lists: int) -> bool:
     head = arrays.head
     for sub in range(head[N_DONE], len(arrays.seq_from)):
         place = cover(grid, arrays.bounds, sub, _ALL_CELLS)
-        first, last = np.int64(arrays.clause_offsets[sub]), np.int64(arrays.clause_offsets[sub + 1])
+        first, last = signed(arrays.clause_offsets[sub]), signed(arrays.clause_offsets[sub + 1])
         n_new = place.n_columns * place.n_rows * (last - first)
         if head[N_LISTS] + n_new > max_lists or head[N_NODES] + n_new >= len(arrays.node_next):
             return False
@@ -111,14 +112,14 @@ def satisfied(arrays: NaiveArrays, clause: int, probes: Probes, row: int) -> boo
 @kernel
 def is_match(arrays: NaiveArrays, clause: int, probes: Probes, row: int) -> bool:
     """Say whether a clause is the first satisfied one of a subscription that sees the publication."""
-    sub = np.int64(arrays.clause_sub[clause])
+    sub = signed(arrays.clause_sub[clause])
     if not arrays.seq_from[sub] < probes.seq[row] < arrays.seq_to[sub]:
         return False
     if not contains(arrays.bounds, sub, probes.lon[row], probes.lat[row]):
         return False
     if not satisfied(arrays, clause, probes, row):
         return False
-    for earlier in range(np.int64(arrays.clause_offsets[sub]), clause):
+    for earlier in range(signed(arrays.clause_offsets[sub]), clause):
         if satisfied(arrays, earlier, probes, row):
             return False
     return True
@@ -136,12 +137,12 @@ def probe(
         n_candidates = 0
         for i in range(probes.term_offsets[row], probes.term_offsets[row + 1]):
             place = find(arrays.list_key, cell_term_key(seed, probes.terms[i]))
-            previous, node = np.int64(0), np.int64(arrays.list_first[place])
+            previous, node = 0, signed(arrays.list_first[place])
             while node != 0:
                 n_candidates += 1
-                following = np.int64(arrays.node_next[node])
-                clause = np.int64(arrays.node_clause[node])
-                sub = np.int64(arrays.clause_sub[clause])
+                following = signed(arrays.node_next[node])
+                clause = signed(arrays.node_clause[node])
+                sub = signed(arrays.clause_sub[clause])
                 if arrays.seq_to[sub] <= horizon:
                     if previous == 0:
                         arrays.list_first[place] = following

@@ -120,7 +120,7 @@ class Intake:
         for number, reason in zip(numbers, reasons, strict=True):
             place, row = records[number]
             faults.append(Fault(place, reason, row.get("expression")))
-        for fault in sorted(faults):
+        for fault in sorted(faults, key=lambda fault: fault.place):
             self._tell(fault)
         bad = set(numbers)
         kept = [number for number in range(len(records)) if number not in bad]

@@ -56,12 +56,7 @@ def add_parser(subparsers: Any) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     with open_input(arguments.file, arguments.format) as source:
-        from ps2stream.cli.intake import publications, take_in
+        from ps2stream.cli.intake import publications, take_document, take_lines
 
-        return take_in(
-            publications(),
-            home_from(arguments),
-            source.descriptor,
-            whole=source.whole,
-            as_json=arguments.json,
-        )
+        take = take_document if source.whole else take_lines
+        return take(publications(), home_from(arguments), source.descriptor, as_json=arguments.json)

@@ -62,11 +62,11 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.file is None:
         return _subscribe(arguments)
     with open_input(arguments.file, arguments.format) as source:
-        from ps2stream.cli.intake import subscriptions, take_in
+        from ps2stream.cli.intake import subscriptions, take_document, take_lines
 
         home = home_from(arguments)
-        kind = subscriptions(home.stop_words())
-        return take_in(kind, home, source.descriptor, whole=source.whole, as_json=arguments.json)
+        take = take_document if source.whole else take_lines
+        return take(subscriptions(home.stop_words()), home, source.descriptor, as_json=arguments.json)
 
 
 def _check_usage(arguments: argparse.Namespace) -> None:

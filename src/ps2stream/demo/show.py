@@ -8,12 +8,11 @@ import time
 from collections import deque
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
-from pyspark.sql import SparkSession
-from pyspark.sql.streaming.query import StreamingQuery
 
 from ps2stream.config import Settings
 from ps2stream.demo.snapshot import SampleMatch, Snapshot, Summary
@@ -28,6 +27,10 @@ from ps2stream.pipeline.spark.session import local_session, warm_up
 from ps2stream.pipeline.spark.stream import journal_stream
 from ps2stream.pipeline.spark.watch import raise_failure
 from ps2stream.pipeline.state import State
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+    from pyspark.sql.streaming.query import StreamingQuery
 
 _LOAD_AT_ONCE = 20_000
 _PUBLISH_EVERY_S = 0.1

@@ -30,6 +30,7 @@ from ps2stream.matching.records import (
     is_last,
     n_terms_at,
     pack,
+    signed,
     size_at,
     views_of,
 )
@@ -93,9 +94,9 @@ def find_list(list_table: UInt64s, key: np.uint64) -> int:
     last = np.uint64(len(list_table) // 2 - 1)
     place = key & last
     while True:
-        stored = list_table[2 * np.int64(place)]
+        stored = list_table[2 * signed(place)]
         if stored == np.uint64(0) or stored == key:
-            return np.int64(place)
+            return signed(place)
         place = (place + np.uint64(1)) & last
 
 
@@ -109,11 +110,11 @@ def find_slot(map_slot: UInt32s, records: Records, seq_from: int) -> int:
     last = np.uint64(len(map_slot) - 1)
     place = mix(np.uint64(seq_from)) & last
     while map_slot[place] != 0:
-        slot = np.int64(map_slot[place]) - 1
+        slot = signed(map_slot[place]) - 1
         if records.ints[SLOT_WORDS * slot + SEQ_FROM] == seq_from:
             break
         place = (place + np.uint64(1)) & last
-    return np.int64(place)
+    return signed(place)
 
 
 @kernel
@@ -128,13 +129,13 @@ def _take_room(arrays: GI2Arrays, size_class: int) -> int:
     head = arrays.head
     free = head[FREE + size_class] - 1
     if free >= 0:
-        head[FREE + size_class] = np.int64(arrays.postings[2 * free])
-        return np.int64(free)
+        head[FREE + size_class] = signed(arrays.postings[2 * free])
+        return signed(free)
     start = head[N_ROOM]
     if 2 * (start + (1 << size_class)) > len(arrays.postings):
         return -1
     head[N_ROOM] = start + (1 << size_class)
-    return np.int64(start)
+    return signed(start)
 
 
 @kernel
@@ -151,7 +152,7 @@ def _append_posting(arrays: GI2Arrays, key: np.uint64, bloom: np.uint64, word: n
     if is_new and is_table_full(arrays):
         return False
     entry = table[2 * place + 1]
-    start, length = np.int64(entry >> np.uint64(32)), np.int64(entry & LENGTH)
+    start, length = signed(entry >> np.uint64(32)), signed(entry & LENGTH)
     if length & (length - 1) == 0:
         size_class = 0
         while 1 << size_class <= length:
@@ -276,7 +277,7 @@ def end(arrays: GI2Arrays, counters: Grid, seq_from: Int64s, seq_to: Int64s) -> 
         if stored == 0:
             continue
         n_found += 1
-        slot = np.int64(stored) - 1
+        slot = signed(stored) - 1
         if records.ints[SLOT_WORDS * slot + SEQ_TO] > seq_to[i]:
             records.ints[SLOT_WORDS * slot + SEQ_TO] = seq_to[i]
             arrays.head[N_ENDED] += 1
@@ -313,7 +314,7 @@ def refill_map(arrays: GI2Arrays) -> None:
 def remove_posting(arrays: GI2Arrays, place: int, position: int) -> None:
     """Fill the hole of a dead posting with the last one of its list."""
     entry = arrays.list_table[2 * place + 1] - np.uint64(1)
-    last = np.int64(entry >> np.uint64(32)) + np.int64(entry & LENGTH)
+    last = signed(entry >> np.uint64(32)) + signed(entry & LENGTH)
     arrays.postings[2 * position] = arrays.postings[2 * last]
     arrays.postings[2 * position + 1] = arrays.postings[2 * last + 1]
     arrays.list_table[2 * place + 1] = entry

@@ -15,6 +15,7 @@ from ps2stream.matching.records import (
     SLOT_WORDS,
     Records,
     n_terms_at,
+    signed,
     start_of,
     views_of,
 )
@@ -96,21 +97,21 @@ def probe(
                     continue
                 place = find_list(arrays.list_table, cell_term_key(seed, probes.terms[i]))
                 entry = arrays.list_table[2 * place + 1]
-                position = np.int64(entry >> np.uint64(32))
-                list_end = position + np.int64(entry & LENGTH)
+                position = signed(entry >> np.uint64(32))
+                list_end = position + signed(entry & LENGTH)
                 n_candidates += list_end - position
                 while position < list_end:
                     word = arrays.postings[2 * position + 1]
                     if (
                         arrays.postings[2 * position] & missing != np.uint64(0)
-                        or at_x < np.int64(word & np.uint64(255))
-                        or at_x > np.int64(word >> np.uint64(8) & np.uint64(255))
-                        or at_y < np.int64(word >> np.uint64(16) & np.uint64(255))
-                        or at_y > np.int64(word >> np.uint64(24) & np.uint64(255))
+                        or at_x < signed(word & np.uint64(255))
+                        or at_x > signed(word >> np.uint64(8) & np.uint64(255))
+                        or at_y < signed(word >> np.uint64(16) & np.uint64(255))
+                        or at_y > signed(word >> np.uint64(24) & np.uint64(255))
                     ):
                         position += 1
                         continue
-                    clause = np.int64(word >> np.uint64(32))
+                    clause = signed(word >> np.uint64(32))
                     record = start_of(records, clause)
                     if records.ints[record + SEQ_TO] <= horizon:
                         remove_posting(arrays, place, position)

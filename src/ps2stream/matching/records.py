@@ -10,7 +10,7 @@ field instead, a match cost eight cache misses; see docs/performance.md.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -22,6 +22,15 @@ SLOT_WORDS = 4
 SEQ_FROM, SEQ_TO, CLAUSES = 4, 5, 6
 #: The most words of a record that are neither term nor clause head.
 OVERHEAD_WORDS = CLAUSES + SLOT_WORDS - 1
+
+
+@kernel
+def signed(number: np.integer[Any]) -> int:
+    """Return a number that takes part in signed arithmetic.
+
+    numba makes a float of the sum of an unsigned and a signed number, and its ``int`` keeps a number unsigned.
+    """
+    return np.int64(number)  # type: ignore[return-value]
 
 
 class Records(NamedTuple):
@@ -40,7 +49,7 @@ def views_of(pool: Int64s) -> Records:
 @kernel
 def n_terms_at(records: Records, clause: int) -> int:
     """Return how many terms follow the head of a clause."""
-    return np.int64((records.ints[clause] & 0xFFFFFFFF) >> 1)
+    return signed((records.ints[clause] & 0xFFFFFFFF) >> 1)
 
 
 @kernel
@@ -51,7 +60,7 @@ def is_last(records: Records, clause: int) -> bool:
 @kernel
 def start_of(records: Records, clause: int) -> int:
     """Return the position of the record that a clause belongs to."""
-    return np.int64(clause - (records.ints[clause] >> 32))
+    return signed(clause - (records.ints[clause] >> 32))
 
 
 @kernel
@@ -75,7 +84,7 @@ def pack(records: Records, slot: int, subs: Subscriptions, row: int) -> int:
     last = subs.clause_offsets[row + 1] - 1
     for clause in range(subs.clause_offsets[row], last + 1):
         first, stop = subs.term_offsets[clause], subs.term_offsets[clause + 1]
-        records.ints[at] = (at - start) << 32 | (stop - first) << 1 | np.int64(clause == last)
+        records.ints[at] = (at - start) << 32 | (stop - first) << 1 | int(clause == last)
         for term in range(first, stop):
             at += 1
             records.words[at] = subs.terms[term]

@@ -36,7 +36,7 @@ def needed_sizes(h2: H2) -> dict[str, int]:
     if len(h2.head) < HEAD_SIZE:
         return {"head": HEAD_SIZE}
     size = max(int(h2.head[N_KEYS]) + 1, table_size(h2.keys, h2.counts))
-    return {"key": size, "count": size}
+    return {"keys": size, "counts": size}
 
 
 class Postings(NamedTuple):

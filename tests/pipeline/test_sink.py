@@ -1,0 +1,89 @@
+"""The sink has each batch once, whole or not at all."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.dataset as ds
+import pyarrow.parquet as pq
+import pytest
+from disks import small_disk
+
+from ps2stream.errors import StateError
+from ps2stream.model.events import rejected_records
+from ps2stream.model.schemas import MATCHES, REJECTED
+from ps2stream.pipeline.sink import Sink, write_parquet
+
+
+def _matches(n: int, prefix: str = "s") -> pa.RecordBatch:
+    rows = [
+        {"subscription_id": f"{prefix}{i}", "subscription_seq": i, "publication_id": f"p{i}", "publication_seq": i}
+        for i in range(n)
+    ]
+    return pa.RecordBatch.from_pylist(rows, MATCHES)
+
+
+@pytest.fixture
+def sink(tmp_path: Path) -> Sink:
+    sink = Sink(tmp_path / "out")
+    sink.prepare()
+    sink.prepare()
+    return sink
+
+
+def test_a_batch_that_is_written_again_is_there_once(sink: Sink) -> None:
+    for _ in range(2):
+        sink.write_matches(4, 0, _matches(3))
+        sink.write_matches(4, 1, _matches(2, "t"))
+        sink.write_matches(5, 0, _matches(1, "u"))
+        sink.write_rejected(4, "updates", rejected_records([(1, "subscribe", "s", "why")]))
+    found = pq.read_table(sink.matches)
+    assert found.schema == MATCHES
+    assert sorted(found.column("subscription_id").to_pylist()) == ["s0", "s1", "s2", "t0", "t1", "u0"]
+    assert pq.read_table(sink.rejected).num_rows == 1
+
+
+def test_a_batch_without_matches_leaves_no_file(sink: Sink) -> None:
+    sink.write_matches(1, 0, _matches(0))
+    sink.write_rejected(1, "000", rejected_records([]))
+    assert list(sink.matches.iterdir()) == list(sink.rejected.iterdir()) == []
+
+
+def test_an_output_of_nothing_can_be_read_with_its_schema(sink: Sink) -> None:
+    sink.finish()
+    sink.finish()
+    for directory, schema in ((sink.matches, MATCHES), (sink.rejected, REJECTED)):
+        found = pq.read_table(directory)
+        assert found.schema == schema
+        assert found.num_rows == 0
+
+
+def test_finishing_adds_nothing_to_an_output_that_has_something(sink: Sink) -> None:
+    sink.write_matches(1, 0, _matches(2))
+    sink.finish()
+    assert len(list(sink.matches.iterdir())) == 1
+    assert pq.read_table(sink.matches).num_rows == 2
+
+
+def test_readers_never_see_a_file_that_is_being_written(sink: Sink) -> None:
+    sink.write_matches(1, 0, _matches(2))
+    (sink.matches / ".batch-000000000002-000.parquet.99.tmp").write_bytes(b"PAR1 half")
+    assert ds.dataset(sink.matches, format="parquet").count_rows() == 2
+
+
+def test_a_full_disk_is_reported_and_leaves_no_part_of_a_file(tmp_path: Path) -> None:
+    with small_disk(tmp_path / "disk") as disk:
+        sink = Sink(disk)
+        sink.prepare()
+        sink.write_matches(1, 0, _matches(10))
+        with pytest.raises(StateError, match=r"no space left for .*batch-000000000002-000\.parquet"):
+            sink.write_matches(2, 0, _matches(300_000))
+        assert [path.name for path in sink.matches.iterdir()] == ["batch-000000000001-000.parquet"]
+        sink.write_matches(2, 0, _matches(20))
+        assert pq.read_table(sink.matches).num_rows == 30
+
+
+def test_a_directory_that_is_not_there_is_reported(tmp_path: Path) -> None:
+    with pytest.raises(StateError, match=r"cannot write .*a\.parquet"):
+        write_parquet(tmp_path / "nowhere" / "a.parquet", _matches(1))
