@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from laws.engines import Engine, Inline, MicroBatch, Place
 from pyspark.sql import SparkSession
 
+from laws.engines import Engine, Inline, MicroBatch, Place
 from ps2stream.pipeline.spark.session import local_session
 
 

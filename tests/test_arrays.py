@@ -7,8 +7,8 @@ from typing import NamedTuple
 
 import numpy as np
 import pytest
-from disks import small_disk
 
+from disks import small_disk
 from ps2stream.arrays import (
     HeapStorage,
     Int64s,

@@ -148,9 +148,8 @@ def mixed_events(corpus: Corpus, kind: Kind, n_live: int, n_publications: int, s
     births = np.arange(n_live + n_pairs)
     lives = np.clip(rng.normal(n_live, 0.2 * n_live, len(births)), 0.5 * n_live, 1.5 * n_live)
     ending = np.argsort(births + lives, kind="stable")[:n_pairs]
-    unsubscribes = _events(
-        {"op": pa.repeat(UNSUBSCRIBE, n_pairs), "id": subscribes["id"].take(pa.array(ending)).combine_chunks()}, n_pairs
-    )
+    ended = subscribes["id"].combine_chunks().take(pa.array(ending))
+    unsubscribes = _events({"op": pa.repeat(UNSUBSCRIBE, n_pairs), "id": ended}, n_pairs)
     # When each event happens, counted in publications.
     due = 10.0 * np.arange(1, n_pairs + 1)
     before = np.full(n_live, -1.0)

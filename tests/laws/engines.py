@@ -14,18 +14,19 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 from pyspark.sql import SparkSession
-from pyspark.sql.streaming import StreamingQuery
+from pyspark.sql.streaming.query import StreamingQuery
 
 from ps2stream.config import Settings
 from ps2stream.journal import Journal
 from ps2stream.model.events import in_order
+from ps2stream.model.matches import Match
 from ps2stream.pipeline.inline import InlineEngine
 from ps2stream.pipeline.planning import first_plan
 from ps2stream.pipeline.reports import DispatcherReport, WorkerReport
 from ps2stream.pipeline.spark.job import BatchDone
 from ps2stream.pipeline.spark.stream import journal_stream
 from ps2stream.pipeline.spark.watch import raise_failure
-from ps2stream.testing.oracle import Match, Outcome, Rejection
+from ps2stream.testing.oracle import Outcome, Rejection
 
 #: Larger than any log of these tests: all events in one batch.
 ALL_AT_ONCE = 100_000
@@ -157,10 +158,12 @@ class Place:
 
     def outcome(self, late: list[Rejection]) -> Outcome:
         """Read the sink."""
-        found = outcome_of(
-            pq.read_table(self.out / "matches").to_pylist(), pq.read_table(self.out / "rejected").to_pylist()
-        )
+        found = outcome_of(pq.read_table(self.out / "matches").to_pylist(), self.rejected_rows())
         return Outcome(found.matches, sorted(found.rejected + late, key=_order))
+
+    def rejected_rows(self) -> list[dict[str, object]]:
+        rows: list[dict[str, object]] = pq.read_table(self.out / "rejected").to_pylist()
+        return rows
 
 
 def one_batch(events: pa.Table) -> pa.RecordBatch:

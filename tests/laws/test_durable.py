@@ -1,4 +1,4 @@
-"""Durable: a job that was stopped, robbed of its caches or cut off in a batch ends where an unbroken one does."""
+"""Durable: a job that was stopped, robbed of its caches or cut off ends as an unbroken one does."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
-from laws.engines import Place, sorted_outcome
 from pyspark.sql import SparkSession
 
+from laws.engines import Place, sorted_outcome
 from ps2stream.config import Settings
 from ps2stream.journal import Journal
 from ps2stream.testing import oracle
@@ -47,6 +47,13 @@ def assert_as_the_oracle_says(place: Place, events: pa.Table, late: list[oracle.
     assert expected.rejected
 
 
+def remove(directory: Path, pattern: str) -> None:
+    found = list(directory.glob(pattern))
+    assert found
+    for path in found:
+        path.unlink()
+
+
 def newest(directory: Path) -> int:
     return max(int(path.name) for path in directory.iterdir() if path.name.isdigit())
 
@@ -61,7 +68,8 @@ def test_a_stopped_job_goes_on_where_it_was(
     happens(place)
     batches = place.drain(spark, SETTINGS, snapshot_every=OFTEN)
     assert [done.batch_id for done in batches] == list(range(batches[0].batch_id, batches[-1].batch_id + 1))
-    assert batches[0].batch_id >= 2
+    # The second batch was done when the job stopped, but Spark need not have noted it down.
+    assert batches[0].batch_id in (1, 2)
     assert list((place.state / "log").glob("snapshot-*"))
     assert_as_the_oracle_says(place, events, late)
 
@@ -89,12 +97,12 @@ def test_a_batch_that_was_cut_off_is_run_again_to_the_same_end(
     for name in (f"{last}", f".{last}.crc"):
         (place.state / "checkpoint" / "commits" / name).unlink(missing_ok=True)
     if lost != "the commit":
-        assert [path.unlink() for path in (place.out / "matches").glob(f"batch-{last:012}-*")]
+        remove(place.out / "matches", f"batch-{last:012}-*")
     if lost in ("the indexes", "the decisions"):
         lose_indexes(place)
     if lost == "the decisions":
         (place.state / "log" / f"batch-{last:012}.arrow").unlink()
-        assert [path.unlink() for path in (place.out / "rejected").glob(f"batch-{last:012}-*")]
+        remove(place.out / "rejected", f"batch-{last:012}-*")
     batches = place.drain(spark, SETTINGS, snapshot_every=OFTEN)
     assert [done.batch_id for done in batches] == [last]
     assert_as_the_oracle_says(place, events, late)

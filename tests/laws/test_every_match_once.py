@@ -8,12 +8,12 @@ import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from laws.engines import ALL_AT_ONCE, Engine, Inline, Run, sorted_outcome
-from strategies import event_logs
 
+from laws.engines import ALL_AT_ONCE, Engine, Inline, Run, sorted_outcome
 from ps2stream.config import Settings
 from ps2stream.testing import oracle
 from ps2stream.testing.generators import VOCABULARY, random_events
+from strategies import event_logs
 
 N_WORKERS = [1, 2, 8]
 N_DISPATCHERS = [1, 3]

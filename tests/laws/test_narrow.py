@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import pyarrow as pa
-from laws.engines import ALL_AT_ONCE, Engine
 
+from laws.engines import ALL_AT_ONCE, Engine
 from ps2stream.config import Settings
 from ps2stream.model.expressions import parse
 from ps2stream.model.schemas import EVENTS, PUBLISH, SUBSCRIBE, UNSUBSCRIBE

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
 from matching.scan import (
     TERMS,
     Published,
@@ -21,7 +22,6 @@ from matching.scan import (
     random_publications,
     random_subscriptions,
 )
-
 from ps2stream.arrays import MappedStorage, frozen
 from ps2stream.errors import StateError
 from ps2stream.matching import index as index_module
@@ -52,7 +52,7 @@ def tiny_start(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def _tiny_sizes(n_subs: int, n_cells: int) -> dict[str, int]:
-    sizes = {name: 1 for name in DTYPES} | {name: 2 for name in DTYPES if name.startswith(("list_", "map_"))}
+    sizes = dict.fromkeys(DTYPES, 1) | {name: 2 for name in DTYPES if name.startswith(("list_", "map_"))}
     return sizes | {"head": HEAD_SIZE} | {name: n_cells for name in DTYPES if name.startswith("cell_")}
 
 
@@ -282,7 +282,7 @@ def test_compaction_keeps_matches_and_counters_and_drops_the_rest(seed: int, bit
 def test_compaction_is_due_when_the_dead_are_many() -> None:
     stored = [Stored(seq, Region(0, 0, 0, 0), ((TERMS[0],),)) for seq in range(1, 1101)]
     index = _built(GI2Settings(Grid.over(WORLD, 5), COUNTERS), stored)
-    _end(index, {seq: 2000 for seq in range(1, 1025)})
+    _end(index, dict.fromkeys(range(1, 1025), 2000))
     assert not index.should_compact()
     _end(index, {1025: 2000})
     assert index.should_compact()

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from matching.scan import cells_of
 
+from matching.scan import cells_of
 from ps2stream.arrays import Ragged, frozen
 from ps2stream.model.space import WORLD, Grid, Region
 from ps2stream.partitioning.grid import GridPartitioner, cell_loads, deal_out, dense_bounds

@@ -10,6 +10,7 @@ import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
 from pipeline.streams import (
     SETTINGS,
     TOKENIZER,
@@ -24,7 +25,6 @@ from pipeline.streams import (
     unsubscribe,
     updates_of,
 )
-
 from ps2stream.model.events import split
 from ps2stream.partitioning.plan import Plan
 from ps2stream.pipeline.dispatcher import Dispatcher

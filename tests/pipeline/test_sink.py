@@ -8,8 +8,8 @@ import pyarrow as pa
 import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 import pytest
-from disks import small_disk
 
+from disks import small_disk
 from ps2stream.errors import StateError
 from ps2stream.model.events import rejected_records
 from ps2stream.model.schemas import MATCHES, REJECTED

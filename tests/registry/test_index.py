@@ -58,7 +58,7 @@ class Book:
 
 def tiny_registry(storage: Storage | None = None) -> Registry:
     """Begin without any room, so that every array and the map grow again and again."""
-    sizes = {name: 1 for name in DTYPES} | {"head": HEAD_SIZE}
+    sizes = dict.fromkeys(DTYPES, 1) | {"head": HEAD_SIZE}
     storage = storage or HeapStorage()
     arrays = index_module.create_struct(index_module.RegistryArrays, DTYPES, sizes, storage)
     return Registry(storage, arrays)

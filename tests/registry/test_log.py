@@ -7,8 +7,8 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 import pytest
-from disks import small_disk
 
+from disks import small_disk
 from ps2stream.errors import StateError
 from ps2stream.registry.layout import FOREVER
 from ps2stream.registry.log import SubscriptionLog

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from matching.scan import TERMS, Stored, offsets, random_subscriptions
 
+from matching.scan import TERMS, Stored, offsets, random_subscriptions
 from ps2stream.arrays import MappedStorage, Ragged, frozen
 from ps2stream.errors import StateError
 from ps2stream.model.space import WORLD, Grid, Region, cover

@@ -42,6 +42,8 @@ class LineReader:
             wait_s = max(0.0, due - time.monotonic()) if batch else WAIT_S
             if select.select([self._descriptor], [], [], wait_s)[0]:
                 chunk = os.read(self._descriptor, _READ_BYTES)
+                if not chunk and self._should_stop():
+                    break  # Ctrl-C ends a whole pipeline: the end that follows completes no line
                 if not batch:
                     due = time.monotonic() + WAIT_S
                 batch += self._cut(chunk)

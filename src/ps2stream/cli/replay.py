@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -110,9 +111,12 @@ def _microbatch(events: EventLog, out: Path, settings: Settings, on_progress: An
     from ps2stream.pipeline.spark.replay import replay_microbatch
     from ps2stream.pipeline.spark.session import local_session, warm_up
 
-    spark = local_session("ps2stream replay")
+    log = Path(tempfile.mkstemp(prefix="ps2stream-spark-", suffix=".log")[1])
+    spark = local_session("ps2stream replay", log=log)
     try:
         warm_up(spark)
-        return replay_microbatch(spark, events, out, settings, on_progress)
+        result = replay_microbatch(spark, events, out, settings, on_progress)
     finally:
         spark.stop()
+    log.unlink(missing_ok=True)  # kept where something went wrong
+    return result

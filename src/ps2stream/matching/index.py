@@ -190,7 +190,7 @@ class GI2:
 
     def _make_room_for_postings(self) -> None:
         arrays = self._arrays
-        if is_table_full(arrays):
+        if is_table_full(arrays.head, arrays.list_table):
             table = self._storage.create("list_table", np.uint64, 2 * len(arrays.list_table))
             rehash_lists(arrays, table)
             self._arrays = arrays._replace(list_table=table)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
 from ps2stream.arrays import Float64s, Int64s, UInt32s, UInt64s
@@ -117,39 +119,50 @@ def find_slot(map_slot: UInt32s, records: Records, seq_from: int) -> int:
     return signed(place)
 
 
+class _Lists(NamedTuple):
+    """The part of the arrays that posting works on.
+
+    numba takes a struct apart when it calls: with all of :class:`GI2Arrays` on every call an
+    insert took twice as long.
+    """
+
+    head: Int64s
+    table: UInt64s
+    postings: UInt64s
+
+
 @kernel
-def is_table_full(arrays: GI2Arrays) -> bool:
+def is_table_full(head: Int64s, list_table: UInt64s) -> bool:
     """Say whether one more list would make look-ups slow."""
-    return bool(10 * (arrays.head[N_LISTS] + 1) > 7 * (len(arrays.list_table) // 2))
+    return bool(10 * (head[N_LISTS] + 1) > 7 * (len(list_table) // 2))
 
 
 @kernel
-def _take_room(arrays: GI2Arrays, size_class: int) -> int:
+def _take_room(head: Int64s, postings: UInt64s, size_class: int) -> int:
     """Return the start of room for ``2**size_class`` postings, or -1 when the pool is full."""
-    head = arrays.head
     free = head[FREE + size_class] - 1
     if free >= 0:
-        head[FREE + size_class] = signed(arrays.postings[2 * free])
+        head[FREE + size_class] = signed(postings[2 * free])
         return signed(free)
     start = head[N_ROOM]
-    if 2 * (start + (1 << size_class)) > len(arrays.postings):
+    if 2 * (start + (1 << size_class)) > len(postings):
         return -1
     head[N_ROOM] = start + (1 << size_class)
     return signed(start)
 
 
 @kernel
-def _append_posting(arrays: GI2Arrays, key: np.uint64, bloom: np.uint64, word: np.uint64) -> bool:
+def _append_posting(lists: _Lists, key: np.uint64, bloom: np.uint64, word: np.uint64) -> bool:
     """Add a posting to the list of a key; False, and nothing changed, when there is no room.
 
     A list of a power of two counts as full and moves to twice the room; the next list of its size moves into
     what it leaves. After removals a list may have more room than its length tells; that part is
     lost until compaction. Keeping capacities in the table would cost four bytes a list.
     """
-    head, table, postings = arrays.head, arrays.list_table, arrays.postings
+    head, table, postings = lists
     place = find_list(table, key)
     is_new = table[2 * place] == np.uint64(0)
-    if is_new and is_table_full(arrays):
+    if is_new and is_table_full(head, table):
         return False
     entry = table[2 * place + 1]
     start, length = signed(entry >> np.uint64(32)), signed(entry & LENGTH)
@@ -157,7 +170,7 @@ def _append_posting(arrays: GI2Arrays, key: np.uint64, bloom: np.uint64, word: n
         size_class = 0
         while 1 << size_class <= length:
             size_class += 1
-        room = _take_room(arrays, size_class)
+        room = _take_room(head, postings, size_class)
         if room < 0:
             return False
         for i in range(2 * length):
@@ -177,17 +190,19 @@ def _append_posting(arrays: GI2Arrays, key: np.uint64, bloom: np.uint64, word: n
 
 
 @kernel
-def count_cells(arrays: GI2Arrays, counters: Grid, slot: int, sign: int) -> None:
+def count_cells(
+    cells: tuple[Int64s, Int64s], counters: Grid, records: Records, slot: int, sign: int
+) -> None:
     """Add (or subtract) a subscription to the counters of the grid^t cells it overlaps."""
-    records = views_of(arrays.records)
+    n_subscriptions, n_bytes = cells
     place = cover(counters, records.floats, slot, counters_limit())
     size = size_at(records, slot)
     last = (1 << counters.bits) - 1
     for r in range(place.n_rows):
         for c in range(place.n_columns):
             cell = (place.row + r) << counters.bits | ((place.column + c) & last)
-            arrays.cell_subscriptions[cell] += sign
-            arrays.cell_bytes[cell] += sign * size
+            n_subscriptions[cell] += sign
+            n_bytes[cell] += sign * size
 
 
 @kernel
@@ -197,10 +212,9 @@ def counters_limit() -> int:
 
 
 @kernel
-def _post(arrays: GI2Arrays, grid: Grid, place: Cover, slot: int) -> bool:
+def _post(lists: _Lists, records: Records, grid: Grid, place: Cover, slot: int) -> bool:
     """Post a subscription from ``head[STEP]`` on; False when it needs more room to go on."""
-    head = arrays.head
-    records = views_of(arrays.records)
+    head = lists.head
     clause = SLOT_WORDS * slot + CLAUSES
     step = 0
     while True:
@@ -216,7 +230,7 @@ def _post(arrays: GI2Arrays, grid: Grid, place: Cover, slot: int) -> bool:
             key = cell_term_key(cell_seed(place.level, column, row), records.words[clause + 1])
             word = np.uint64(clause) << np.uint64(32)
             word |= quantised_bounds(records.floats, slot, grid, place, column, row)
-            if not _append_posting(arrays, key, bloom, word):
+            if not _append_posting(lists, key, bloom, word):
                 head[STEP] = step
                 return False
         if is_last(records, clause):
@@ -242,6 +256,8 @@ def insert(
     grid, counters = grids
     head = arrays.head
     records = views_of(arrays.records)
+    lists = _Lists(head, arrays.list_table, arrays.postings)
+    cells = (arrays.cell_subscriptions, arrays.cell_bytes)
     for position in range(start, len(rows)):
         row = rows[position]
         if head[STEP] == 0:
@@ -252,12 +268,12 @@ def insert(
             head[N_WORDS] = SLOT_WORDS * pack(records, slot, subs, row)
             arrays.map_slot[at] = slot + 1
             head[N_SUBS] += 1
-            count_cells(arrays, counters, slot, 1)
+            count_cells(cells, counters, records, slot, 1)
             head[LAST_SLOT] = slot
             head[STEP] = 1
         slot = head[LAST_SLOT]
         place = cover(grid, records.floats, slot, max_cells)
-        if not _post(arrays, grid, place, slot):
+        if not _post(lists, records, grid, place, slot):
             return position
         head[STEP] = 0
         head[LEVELS + place.level] += 1
@@ -271,6 +287,7 @@ def end(arrays: GI2Arrays, counters: Grid, seq_from: Int64s, seq_to: Int64s) -> 
     This is the paper's lazy deletion: the postings stay until a probe walks over them.
     """
     records = views_of(arrays.records)
+    cells = (arrays.cell_subscriptions, arrays.cell_bytes)
     n_found = 0
     for i in range(len(seq_from)):
         stored = arrays.map_slot[find_slot(arrays.map_slot, records, seq_from[i])]
@@ -281,7 +298,7 @@ def end(arrays: GI2Arrays, counters: Grid, seq_from: Int64s, seq_to: Int64s) -> 
         if records.ints[SLOT_WORDS * slot + SEQ_TO] > seq_to[i]:
             records.ints[SLOT_WORDS * slot + SEQ_TO] = seq_to[i]
             arrays.head[N_ENDED] += 1
-            count_cells(arrays, counters, slot, -1)
+            count_cells(cells, counters, records, slot, -1)
     return n_found
 
 

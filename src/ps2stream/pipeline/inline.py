@@ -72,6 +72,7 @@ class InlineEngine:
         self.tally.n_rejected += outcome.rejected.num_rows
         self.tally.n_subscriptions = self.registrar.registry.n_live
         self.tally.latencies.append((time.monotonic() - started, n_events))
+        self.tally.mark()
         return outcome
 
     def _update(self, updates: pa.RecordBatch) -> list[pa.RecordBatch]:

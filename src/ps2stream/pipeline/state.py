@@ -96,7 +96,11 @@ class State:
 
     def plan(self) -> Plan:
         """Return the plan; a process reads a file once, however many tasks ask for it."""
-        return _load_plan(self._plan_path, self._plan_path.stat().st_mtime_ns)
+        try:
+            changed_ns = self._plan_path.stat().st_mtime_ns
+        except OSError as error:
+            raise StateError(f"plan {self._plan_path} cannot be read: {error}") from error
+        return _load_plan(self._plan_path, changed_ns)
 
     @property
     def _plan_path(self) -> Path:

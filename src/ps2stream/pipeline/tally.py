@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 import resource
+import time
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -44,6 +46,7 @@ class Tally:
     registrar_busy_s: float = 0.0
     merger_busy_s: float = 0.0
     latencies: list[tuple[float, int]] = field(default_factory=list)  # (seconds, events)
+    marks: list[tuple[float, int, int]] = field(default_factory=list)  # (when, events, publications) so far
 
     @classmethod
     def of(cls, n_workers: int, n_dispatchers: int) -> Tally:
@@ -58,6 +61,20 @@ class Tally:
     @property
     def n_discarded(self) -> int:
         return sum(dispatcher.n_discarded for dispatcher in self.dispatchers)
+
+    def mark(self) -> None:
+        """Remember how far the run is now; called at the end of every batch."""
+        self.marks.append((time.monotonic(), self.n_events, self.n_publications))
+
+    def matching_tuples_per_s(self) -> float:
+        """Return the rate from the first batch that matched something on; NaN where there is none.
+
+        A log that begins with a million subscriptions is loaded first; this leaves that out.
+        """
+        loading = [mark for mark in self.marks if mark[2] == 0] or self.marks[:1]
+        if not self.marks or self.marks[-1][0] <= loading[-1][0]:
+            return float("nan")
+        return (self.marks[-1][1] - loading[-1][1]) / (self.marks[-1][0] - loading[-1][0])
 
     def latency_ms(self, *quantiles: float) -> list[float]:
         """Return quantiles over events; NaN while there are none."""
@@ -80,9 +97,13 @@ class Tally:
             "live_subscriptions": self.n_subscriptions,
             "wall_s": wall_s,
             "tuples_per_s": self.n_events / wall_s if wall_s else 0.0,
+            "matching_tuples_per_s": _known(self.matching_tuples_per_s()),
             # What a cluster with a core for every role would do: the busiest role sets the pace.
             "projected_tuples_per_s": self.n_events / busiest if busiest else 0.0,
-            "latency_ms": {"p50": p50, "p90": p90, "p99": p99, "p99.9": p999},
+            "latency_ms": {
+                name: _known(value)
+                for name, value in (("p50", p50), ("p90", p90), ("p99", p99), ("p99.9", p999))
+            },
             "candidates_per_publication": sum(w.n_candidates for w in self.workers) / per_publication,
             "matches_per_publication": self.n_matches / per_publication,
             "replication": stored / max(self.n_subscriptions, 1),
@@ -107,6 +128,11 @@ def weighted_quantiles(values: list[tuple[float, int]], quantiles: tuple[float, 
     reached = np.cumsum(ordered[:, 1]) / ordered[:, 1].sum()
     rows = np.minimum(np.searchsorted(reached, quantiles), len(ordered) - 1)
     return [float(each) * 1000 for each in ordered[rows, 0]]
+
+
+def _known(value: float) -> float | None:
+    """JSON has no NaN."""
+    return None if math.isnan(value) else value
 
 
 def _fields(tally: WorkerTally | DispatcherTally) -> dict[str, int | float]:

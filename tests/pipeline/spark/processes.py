@@ -16,20 +16,26 @@ from pathlib import Path
 from typing import NamedTuple, Self
 
 import pyarrow as pa
-from laws.engines import Place
 
+from laws.engines import Place
 from ps2stream.journal import Journal
 from ps2stream.journal.packets import decode_events
 from ps2stream.model.schemas import EVENTS
 
 _SCRIPT = Path(__file__).with_name("killable_job.py")
-_DAEMON = "ps2stream.pipeline.spark.daemon"
+#: Spark's own daemon serves the data source, ours all else.
+_DAEMONS = ("ps2stream.pipeline.spark.daemon", "pyspark.daemon")
 
 
 class Process(NamedTuple):
     pid: int
     parent: int
     command: str
+
+    @property
+    def is_daemon(self) -> bool:
+        """Tell a daemon, and what it forked, from driver and JVM."""
+        return any(f"-m {module}" in self.command for module in _DAEMONS)
 
 
 class Job:
@@ -66,7 +72,7 @@ class Job:
         self._process.stdout.close()
         self._log.close()
 
-    def wait_for_batches(self, n: int, timeout_s: float = 120.0) -> list[int]:
+    def wait_for_batches(self, n: int, timeout_s: float = 300.0) -> list[int]:
         """Return the next ``n`` batches; fewer when the job ends before."""
         batches: list[int] = []
         for _ in range(n):
@@ -77,7 +83,7 @@ class Job:
             batches.append(batch)
         return batches
 
-    def wait(self, timeout_s: float = 180.0) -> int:
+    def wait(self, timeout_s: float = 300.0) -> int:
         return self._process.wait(timeout_s)
 
     @property
@@ -91,15 +97,14 @@ class Job:
     def kill(self) -> None:
         """Kill driver and JVM at once; the Python processes of Spark find out by themselves."""
         for process in session_of(self.pid):
-            if _DAEMON not in process.command:
+            if not process.is_daemon:
                 kill(process.pid)
         self._process.wait()
 
     def python_workers(self) -> list[int]:
         """List the processes that Spark's tasks run in: those that a daemon has forked."""
-        daemons = [process for process in session_of(self.pid) if _DAEMON in process.command]
-        forkers = {process.pid for process in daemons}
-        return [process.pid for process in daemons if process.parent in forkers]
+        daemons = {process.pid: process for process in session_of(self.pid) if process.is_daemon}
+        return [process.pid for process in daemons.values() if process.parent in daemons]
 
     def _listen(self) -> None:
         assert self._process.stdout is not None

@@ -7,11 +7,11 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from laws.engines import Place, one_batch
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 from pyspark.sql.pandas.types import from_arrow_schema
 
+from laws.engines import Place, one_batch
 from ps2stream.model.events import in_order
 from ps2stream.model.schemas import EVENTS
 from ps2stream.pipeline.spark.source import JournalSource

@@ -10,10 +10,10 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from laws.engines import Place, batches_of, outcome_of, sorted_outcome
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.pandas.types import from_arrow_schema
 
+from laws.engines import Place, batches_of, outcome_of, sorted_outcome
 from ps2stream.config import Settings
 from ps2stream.errors import ConfigError, JournalError, StateError
 from ps2stream.model.schemas import EVENTS, MATCHES

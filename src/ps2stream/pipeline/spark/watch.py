@@ -40,6 +40,7 @@ def tally_batch(tally: Tally, done: BatchDone) -> None:
             tally.n_matches += report.n_matches
             tally.n_rejected += report.n_rejected
             tally.merger_busy_s += report.busy_s
+    tally.mark()
 
 
 def raise_failure(query: StreamingQuery) -> None:

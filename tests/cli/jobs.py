@@ -1,0 +1,67 @@
+"""A job without Spark on the journal of a home: it leaves what the real one leaves."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+
+from ps2stream.cli.home import Home
+from ps2stream.config import Settings
+from ps2stream.journal import Journal
+from ps2stream.journal.packets import decode_events
+from ps2stream.model.events import split
+from ps2stream.model.schemas import EVENTS
+from ps2stream.pipeline.inline import InlineEngine
+from ps2stream.pipeline.planning import first_plan, journal_sample
+from ps2stream.pipeline.registrar import Registrar, compile_updates
+from ps2stream.pipeline.sink import Sink
+from ps2stream.pipeline.state import State
+
+
+class Job:
+    """Process the packets of a journal, one a batch, when told to."""
+
+    def __init__(self, home: Home, settings: Settings) -> None:
+        self._home = home
+        self._tokenizer = settings.tokenizer()
+        plan = first_plan(journal_sample(home.journal, 1_000), settings)
+        self.state = State.create(home.state, plan, settings)
+        self._registrar = Registrar(plan)
+        self._engine = InlineEngine(plan, settings)
+        self._sink = Sink(home.out)
+        self._sink.prepare()
+        self.position = 0
+
+    def process(self, n_packets: int = 1 << 30) -> None:
+        """Take the next packets: log, progress and matches are written as the real job does."""
+        with Journal.open(self._home.journal) as journal:
+            upto = min(journal.last().position, self.position + n_packets)
+            for packet in journal.read(self.position, upto):
+                events = decode_events(packet)
+                compiled, _ = compile_updates(split(events)[1], self._tokenizer)
+                segment = self._registrar.decide(compiled).segment
+                if segment.num_rows:
+                    self.state.log.append(packet.position, segment)
+                self._sink.write_matches(packet.position, 0, self._engine.process(events).matches)
+                self.state.record_progress(packet.position, packet.last_seq)
+                self.position = packet.position
+
+    def snapshot(self) -> None:
+        """Let a snapshot stand for the log."""
+        if self.state.log.last() >= 0:
+            self.state.snapshot(self.position, self._registrar.registry.live_seqs())
+
+    def prune(self) -> None:
+        """Drop what was processed from the journal; its newest packet stays."""
+        with Journal.open(self._home.journal) as journal:
+            journal.prune(self.position)
+
+
+def write_journal(home: Home, events: pa.Table, n_events_a_packet: int = 5) -> pa.Table:
+    """Append events in small packets; return them with the seqs that they got."""
+    parts = [EVENTS.empty_table()]
+    with Journal.open(home.journal, create=True, durable=False) as journal:
+        for start in range(0, events.num_rows, n_events_a_packet):
+            journal.append(events.slice(start, n_events_a_packet))
+        for packet in journal.read(0, journal.last().position):
+            parts.append(pa.Table.from_batches([decode_events(packet)]))
+    return pa.concat_tables(parts)

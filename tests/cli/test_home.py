@@ -1,0 +1,41 @@
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+import pytest
+
+from ps2stream.cli.home import Home, add_home, home_from
+from ps2stream.errors import StateError
+
+
+def _home(*words: str) -> Home:
+    parser = argparse.ArgumentParser()
+    add_home(parser)
+    return home_from(parser.parse_args(words))
+
+
+def test_the_option_beats_the_variable_beats_the_default(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("PS2STREAM_HOME", raising=False)
+    assert _home().directory == Path("ps2stream-data")
+    monkeypatch.setenv("PS2STREAM_HOME", "/srv/a")
+    assert _home().directory == Path("/srv/a")
+    assert _home("--home", "/srv/b").journal == Path("/srv/b/journal")
+
+
+def test_stop_words_are_those_of_the_job(tmp_path: Path) -> None:
+    home = Home(tmp_path)
+    assert home.stop_words() == ()
+    home.state.mkdir()
+    (home.state / "job.json").write_text('{"stop_words": ["the", "a"]}')
+    assert home.has_state
+    assert home.stop_words() == ("the", "a")
+
+
+@pytest.mark.parametrize("content", ["", "{}", '{"stop_words": 5}'])
+def test_a_damaged_job_file_is_told_of(tmp_path: Path, content: str) -> None:
+    home = Home(tmp_path)
+    home.state.mkdir()
+    (home.state / "job.json").write_text(content)
+    with pytest.raises(StateError, match=r"job\.json cannot be read"):
+        home.stop_words()

@@ -1,0 +1,108 @@
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+from typing import Any
+
+import pytest
+
+from ps2stream.cli import main as main_module
+from ps2stream.cli.main import COMMANDS, main
+from ps2stream.errors import PS2StreamError
+
+MINE = ("publish", "subscribe", "unsubscribe", "subscriptions", "matches", "explain")
+
+
+def _process(*words: str, code: str = "") -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, *(["-c", code] if code else ["-m", "ps2stream"]), *words]
+    return subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+
+
+def test_help_names_every_command_and_exit_code(run: Any) -> None:
+    ran = run("--help")
+    assert ran.code == 0
+    words = " ".join(ran.out.split())
+    for name, summary in COMMANDS.items():
+        assert f"{name} {summary}" in words
+    for code in ("0", "1", "2", "3", "130", "141"):
+        assert f"\n  {code} " in ran.out
+
+
+@pytest.mark.parametrize("command", MINE)
+def test_help_of_a_command_teaches_by_examples(run: Any, command: str) -> None:
+    ran = run(command, "--help")
+    assert ran.code == 0
+    assert f"usage: ps2stream {command}" in ran.out
+    assert ran.out.partition("examples:")[2].count(f"ps2stream {command}") >= 2
+
+
+def test_help_imports_nothing_heavy() -> None:
+    heavy = "{'numba', 'numpy', 'pyarrow', 'pyspark', 'rich'}"
+    for words in (["--help"], *([name, "--help"] for name in MINE)):
+        code = (
+            "import sys; from ps2stream.cli.main import main; main(sys.argv[1:]); "
+            f"sys.exit(' '.join({heavy} & set(sys.modules)) or 0)"
+        )
+        done = _process(*words, code=code)
+        assert done.returncode == 0, (words, done.stderr)
+
+
+def test_help_is_instant() -> None:
+    took_s = []
+    for _ in range(5):
+        started = time.perf_counter()
+        assert _process("--help").returncode == 0
+        took_s.append(time.perf_counter() - started)
+        if took_s[-1] < 0.15:
+            break
+    # A loaded machine may be slow every time: then the bound above says nothing about the command.
+    assert min(took_s) < 0.6
+
+
+def test_version_is_shown(run: Any) -> None:
+    ran = run("--version")
+    assert ran.code == 0
+    assert ran.out.startswith("ps2stream")
+
+
+@pytest.mark.parametrize("words", [[], ["nonsense"], ["publish", "--nonsense"], ["--nonsense"]])
+def test_wrong_usage_is_2(run: Any, words: list[str]) -> None:
+    ran = run(*words)
+    assert ran.code == 2
+    assert "usage: ps2stream" in ran.err
+
+
+@pytest.mark.parametrize(
+    ("error", "code", "message"),
+    [
+        (PS2StreamError("the disk is full\x1b[31m"), 3, "ps2stream: the disk is full [31m\n"),
+        (FileNotFoundError(2, "No such file", "events"), 3, "ps2stream: [Errno 2] No such file: 'events'\n"),
+        (KeyboardInterrupt(), 130, "ps2stream: interrupted\n"),
+    ],
+)
+def test_errors_become_exit_codes_and_one_line(
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    error: BaseException,
+    code: int,
+    message: str,
+) -> None:
+    def fail(words: list[str]) -> int:
+        raise error
+
+    monkeypatch.setattr(main_module, "_run", fail)
+    assert main(["publish"]) == code
+    assert capsys.readouterr().err == message
+
+
+def test_a_reader_that_has_gone_is_141_and_quiet() -> None:
+    read, write = os.pipe()
+    os.close(read)
+    words = ["explain", "--text", "x", "--at", "0,0", "--expression", "x", "--region", "0,0,1,1"]
+    command = [sys.executable, "-m", "ps2stream", *words]
+    done = subprocess.run(command, stdout=write, stderr=subprocess.PIPE, timeout=60, check=False)
+    os.close(write)
+    assert done.returncode == 141
+    assert done.stderr == b""

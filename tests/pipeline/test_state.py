@@ -1,0 +1,335 @@
+"""Whatever happens to a worker's files, it comes back with what the log says."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from pipeline.streams import (
+    SETTINGS,
+    TOKENIZER,
+    batches_of,
+    matches_of,
+    plan_for,
+    publications_of,
+    random_stream,
+    updates_of,
+)
+from ps2stream.arrays import MappedStorage
+from ps2stream.errors import StateError
+from ps2stream.matching.index import GI2
+from ps2stream.matching.layout import DTYPES, HEAD_SIZE, needed_sizes
+from ps2stream.partitioning.plan import Plan
+from ps2stream.pipeline import state as state_module
+from ps2stream.pipeline.dispatcher import Dispatcher
+from ps2stream.pipeline.registrar import Registrar
+from ps2stream.pipeline.state import BEFORE_ALL_SEQS, State, WorkerHome
+from ps2stream.pipeline.worker import Worker
+
+EVERY_BATCH = 8
+WORKER = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """A state whose log has all updates of a stream, and what a worker should find at its end."""
+
+    state: State
+    plan: Plan
+    segments: list[pa.RecordBatch]
+    packet: pa.RecordBatch
+    expected: list[tuple[int, str, int]]
+
+    def matches(self, batch_id: int = EVERY_BATCH - 1, state: State | None = None) -> list[tuple[int, str, int]]:
+        """Let the worker match all publications, with what it has seen up to a batch."""
+        index_settings = SETTINGS.index_settings(self.plan)
+        with (state or self.state).worker(WORKER, index_settings, batch_id, BEFORE_ALL_SEQS) as worker:
+            return matches_of(worker.match(self.packet, BEFORE_ALL_SEQS))
+
+
+@pytest.fixture
+def job(tmp_path: Path) -> Job:
+    events = random_stream(400, 7, n_subscription_ids=30)
+    plan = plan_for(events)
+    state = State.create(tmp_path / "state", plan, SETTINGS)
+    registrar, segments = Registrar(plan), []
+    for batch_id, batch in enumerate(batches_of(events, 50)):
+        segments.append(registrar.decide(updates_of(batch)).segment)
+        state.log.append(batch_id, segments[-1])
+    assert len(segments) == EVERY_BATCH
+    router = Registrar(plan)
+    router.decide(updates_of(events))
+    packet = Dispatcher(router.grid_t, TOKENIZER).dispatch(publications_of(events)).packets[WORKER]
+    expected = _expected(plan, segments, packet)
+    assert len(expected) > 20
+    return Job(state, plan, segments, packet, expected)
+
+
+def _expected(plan: Plan, segments: list[pa.RecordBatch], packet: pa.RecordBatch) -> list[tuple[int, str, int]]:
+    """Let a worker that never saw a disk match all publications."""
+    worker = Worker(WORKER, GI2.create(SETTINGS.index_settings(plan)))
+    for segment in segments:
+        worker.update(segment)
+    return matches_of(worker.match(packet, BEFORE_ALL_SEQS))
+
+
+@pytest.fixture
+def rebuilds(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[WorkerHome]]:
+    """Note whenever an index is begun anew."""
+    begun: list[WorkerHome] = []
+    rebuild = WorkerHome.rebuild
+
+    def noting(self: WorkerHome, settings: object) -> GI2:
+        begun.append(self)
+        return rebuild(self, settings)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(WorkerHome, "rebuild", noting)
+    yield begun
+
+
+def _arrays(job: Job) -> Path:
+    return job.state.directory / "index" / f"worker-{WORKER:03}" / "arrays"
+
+
+def test_a_worker_catches_up_with_the_log_batch_by_batch_or_at_once(job: Job, rebuilds: list[WorkerHome]) -> None:
+    for batch_id in range(EVERY_BATCH):
+        found = job.matches(batch_id)
+    assert found == job.expected
+    assert len(rebuilds) == 1, "only the first time"
+    again = State(job.state.directory)
+    assert job.matches(state=again) == job.expected
+    assert len(rebuilds) == 1
+
+
+def test_a_worker_that_is_asked_for_an_older_batch_again_finds_the_same(job: Job) -> None:
+    everything = job.matches()
+    assert job.matches(batch_id=3) == everything, "updates that came since are invisible to older publications"
+    assert job.matches() == job.expected
+
+
+class _Killed(Exception):
+    """Stands for a signal: nothing after it is done."""
+
+
+def test_an_index_whose_process_was_killed_is_built_again(job: Job, rebuilds: list[WorkerHome]) -> None:
+    job.matches(batch_id=2)
+    index_settings = SETTINGS.index_settings(job.plan)
+    for batch_id in (3, 4, 7):
+        with (
+            pytest.raises(_Killed),
+            job.state.worker(WORKER, index_settings, batch_id, BEFORE_ALL_SEQS) as worker,
+        ):
+            # Half of a change is in the files; the mark is what tells.
+            worker.index._arrays.postings[:] = 0
+            raise _Killed
+        n_before = len(rebuilds)
+        assert job.matches(batch_id) == _expected(job.plan, job.segments[: batch_id + 1], job.packet)
+        assert len(rebuilds) == n_before + 1
+
+
+def test_an_index_of_another_boot_is_built_again(
+    job: Job, rebuilds: list[WorkerHome], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert job.matches() == job.expected
+    monkeypatch.setattr(state_module, "_boot_id", lambda: "another-boot")
+    for _ in range(2):
+        assert job.matches() == job.expected
+    assert len(rebuilds) == 2
+
+
+@pytest.mark.parametrize("name", DTYPES)
+@pytest.mark.parametrize("left", [None, 0.0, 0.5, 1.0])
+def test_a_missing_or_truncated_file_is_noticed_and_built_again(
+    job: Job, rebuilds: list[WorkerHome], name: str, left: float | None
+) -> None:
+    assert job.matches() == job.expected
+    path = _arrays(job) / f"{name}.array"
+    if left is None:
+        path.unlink()
+    else:
+        with path.open("r+b") as file:
+            file.truncate(int(left * (_n_used(job, name) - 1)) * np.dtype(DTYPES[name]).itemsize)
+    assert job.matches() == job.expected
+    assert len(rebuilds) == 2
+
+
+@pytest.mark.parametrize("name", DTYPES)
+def test_a_file_that_was_cut_where_it_is_not_in_use_is_as_good_as_before(
+    job: Job, rebuilds: list[WorkerHome], name: str
+) -> None:
+    assert job.matches() == job.expected
+    with (_arrays(job) / f"{name}.array").open("r+b") as file:
+        file.truncate(_n_used(job, name) * np.dtype(DTYPES[name]).itemsize)
+    assert job.matches() == job.expected
+    assert len(rebuilds) == 1
+
+
+def _n_used(job: Job, name: str) -> int:
+    index = GI2.open(SETTINGS.index_settings(job.plan), MappedStorage(_arrays(job)))
+    return needed_sizes(index._arrays, job.plan.grid.n_cells).get(name, HEAD_SIZE)
+
+
+@pytest.mark.parametrize("mark", ["", "garbage", "boot", "boot x", "boot 1 2"])
+def test_a_mark_that_makes_no_sense_is_not_trusted(job: Job, rebuilds: list[WorkerHome], mark: str) -> None:
+    assert job.matches() == job.expected
+    (_arrays(job).parent / "clean").write_text(mark.replace("boot", state_module._boot_id()))
+    assert job.matches() == job.expected
+    assert len(rebuilds) == 2
+
+
+def test_a_snapshot_and_what_comes_after_it_give_the_same_as_the_whole_log(
+    job: Job, rebuilds: list[WorkerHome]
+) -> None:
+    job.matches(batch_id=2)
+    registrar = Registrar(job.plan)
+    for segment in job.segments[:6]:
+        registrar.restore(segment)
+    live = registrar.registry.live_seqs()
+    before = job.state.log.n_bytes()
+    job.state.snapshot(5, live)
+    assert job.state.log.n_bytes() < before
+    assert [number for number, _ in job.state.log.read()] == [5, 6, 7]
+    later = set(live.tolist()) | {
+        seq for segment in job.segments[6:] for seq in segment.column("seq_from").to_pylist()
+    }
+    expected = [match for match in job.expected if match[2] in later]
+    assert job.matches() == expected, "what ended up to the snapshot is gone, all else is there"
+    assert len(rebuilds) == 2, "batches 3 to 5 are not in the log any more"
+    restored = job.state.restore_registrar(job.plan, 7)
+    whole = Registrar(job.plan)
+    for segment in job.segments:
+        whole.restore(segment)
+    np.testing.assert_array_equal(restored.registry.live_seqs(), whole.registry.live_seqs())
+    assert restored.grid_t.n_live == whole.grid_t.n_live
+
+
+def test_a_worker_that_has_seen_the_snapshots_batch_keeps_its_index(job: Job, rebuilds: list[WorkerHome]) -> None:
+    job.matches(batch_id=5)
+    registrar = job.state.restore_registrar(job.plan, 5)
+    job.state.snapshot(5, registrar.registry.live_seqs())
+    assert job.matches() == job.expected
+    assert len(rebuilds) == 1
+
+
+def test_an_index_that_is_compacted_into_new_files_goes_on(job: Job, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(GI2, "should_compact", lambda self: True)
+    for batch_id in range(EVERY_BATCH):
+        found = job.matches(batch_id)
+    assert found == job.expected
+    assert sorted(path.name for path in _arrays(job).parent.iterdir()) == ["arrays", "clean", "lock"]
+    monkeypatch.undo()
+    assert job.matches() == job.expected
+
+
+def test_tasks_read_the_indexes_that_the_registrar_wrote(job: Job) -> None:
+    registrar = job.state.restore_registrar(job.plan, EVERY_BATCH - 1)
+    registry = job.state.open_registry(registrar.registry_name)
+    np.testing.assert_array_equal(registry.live_seqs(), registrar.registry.live_seqs())
+    assert job.state.open_grid_t(job.plan).n_live == registrar.grid_t.n_live
+    job.state.drop_registry(registrar.registry_name)
+    with pytest.raises(StateError, match="cannot be mapped"):
+        job.state.open_registry(registrar.registry_name)
+    again = job.state.restore_registrar(job.plan, EVERY_BATCH - 1)
+    np.testing.assert_array_equal(again.registry.live_seqs(), registrar.registry.live_seqs())
+
+
+def test_a_registrar_is_restored_up_to_a_batch(job: Job) -> None:
+    restored = job.state.restore_registrar(job.plan, 2)
+    expected = Registrar(job.plan)
+    for segment in job.segments[:3]:
+        expected.restore(segment)
+    np.testing.assert_array_equal(restored.registry.live_seqs(), expected.registry.live_seqs())
+
+
+def test_a_state_is_opened_again_with_the_settings_it_was_made_with(job: Job) -> None:
+    assert State.exists(job.state.directory)
+    opened = State.open(job.state.directory, replace(SETTINGS, n_dispatchers=9, batch_events=1))
+    np.testing.assert_array_equal(opened.plan().h1.cell_owner, job.plan.h1.cell_owner)
+    assert not State.exists(job.state.directory / "nowhere")
+
+
+@pytest.mark.parametrize(
+    ("changed", "message"),
+    [
+        ({"n_workers": 4}, "was made with n_workers=3; got 4"),
+        ({"grid_bits": 6}, "was made with grid_bits=5; got 6"),
+        ({"max_cells": 1}, "was made with max_cells=16; got 1"),
+        ({"stop_words": ("the",)}, r"was made with stop_words=\(\); got \('the',\)"),
+    ],
+)
+def test_settings_that_do_not_fit_a_state_are_an_error(job: Job, changed: dict[str, int], message: str) -> None:
+    with pytest.raises(StateError, match=message):
+        State.open(job.state.directory, replace(SETTINGS, **changed))  # type: ignore[arg-type]
+
+
+def test_stop_words_of_a_state_are_compared_by_what_they_are(tmp_path: Path) -> None:
+    stopping = replace(SETTINGS, stop_words=("the", "a"))
+    State.create(tmp_path, plan_for(random_stream(5, 1)), stopping)
+    State.open(tmp_path, stopping)
+
+
+@pytest.mark.parametrize("about", ["", "{", "[1]", "7", "null", '{"format": 99}', '{"format": 1}'])
+def test_a_damaged_job_file_is_an_error(job: Job, about: str) -> None:
+    (job.state.directory / "job.json").write_text(about)
+    with pytest.raises(StateError):
+        State.open(job.state.directory, SETTINGS)
+
+
+def test_a_missing_state_or_plan_is_an_error(job: Job, tmp_path: Path) -> None:
+    with pytest.raises(StateError, match=r"job\.json cannot be read"):
+        State.open(tmp_path / "nowhere", SETTINGS)
+    (job.state.directory / "plan.npz").unlink()
+    with pytest.raises(StateError, match=r"plan\.npz cannot be read"):
+        State.open(job.state.directory, SETTINGS).plan()
+
+
+_HOLD = """
+import fcntl, sys, time
+file = open(sys.argv[1], "a")
+fcntl.flock(file, fcntl.LOCK_EX)
+print("held", flush=True)
+time.sleep(60)
+"""
+
+
+def test_a_state_that_another_process_holds_is_an_error_until_that_ends_however_it_ends(job: Job) -> None:
+    with job.state.locked():
+        pass
+    command = [sys.executable, "-c", _HOLD, str(job.state.directory / "lock")]
+    with subprocess.Popen(command, stdout=subprocess.PIPE) as holder:
+        assert holder.stdout is not None
+        assert holder.stdout.readline() == b"held\n"
+        with pytest.raises(StateError, match="another job is running on the state in"), job.state.locked():
+            pytest.fail("two jobs on one state")
+        holder.send_signal(signal.SIGKILL)
+    with job.state.locked():
+        pass
+
+
+def test_the_last_seq_of_a_batch_and_the_one_before_are_known(job: Job) -> None:
+    state = job.state
+    assert state.last_seq(5) == BEFORE_ALL_SEQS
+    state.record_progress(0, 10)
+    state.record_progress(1, 25)
+    state.record_progress(1, 25)
+    assert (state.last_seq(-1), state.last_seq(0), state.last_seq(1), state.last_seq(9)) == (
+        BEFORE_ALL_SEQS,
+        10,
+        25,
+        25,
+    )
+    state.record_progress(4, 30)  # batches 2 and 3 had no events
+    assert (state.last_seq(3), state.last_seq(4)) == (25, 30)
+    progress = state.directory / "progress.json"
+    assert set(json.loads(progress.read_text())) == {"3", "4"}
+    progress.write_text("{")
+    assert state.last_seq(4) == BEFORE_ALL_SEQS
