@@ -14,7 +14,7 @@ import pytest
 
 @contextlib.contextmanager
 def small_disk(directory: Path, size: str = "256k") -> Iterator[Path]:
-    """Mount a file system of a given size while the context lasts; skip the test where that is not permitted."""
+    """Mount a small file system while the context lasts; skip the test where that is not permitted."""
     directory.mkdir(exist_ok=True)
     mount, umount = shutil.which("mount"), shutil.which("umount")
     command = [mount or "mount", "-t", "tmpfs", "-o", f"size={size}", "tmpfs", str(directory)]

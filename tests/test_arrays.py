@@ -108,8 +108,12 @@ def test_a_struct_is_opened_only_if_its_arrays_are_as_long_as_needed(tmp_path: P
         open_struct(Pair, DTYPES, storage, needed, shared=True)
 
 
-@pytest.mark.parametrize(("lengths", "size"), [((8, 8), 8), ((8, 4), 8), ((7, 7), 8), ((1,), 1), ((5, 3, 2), 8)])
-def test_columns_of_a_table_are_as_long_as_the_longest_and_a_power_of_two(lengths: tuple[int, ...], size: int) -> None:
+@pytest.mark.parametrize(
+    ("lengths", "size"), [((8, 8), 8), ((8, 4), 8), ((7, 7), 8), ((1,), 1), ((5, 3, 2), 8)]
+)
+def test_columns_of_a_table_are_as_long_as_the_longest_and_a_power_of_two(
+    lengths: tuple[int, ...], size: int
+) -> None:
     assert table_size(*(np.empty(length) for length in lengths)) == size
 
 
@@ -126,7 +130,9 @@ def test_a_full_disk_is_reported_and_costs_nothing_that_was_there(tmp_path: Path
         storage = MappedStorage(disk)
         array = storage.create("numbers", np.int64, 1000)
         array[:] = 3
-        with pytest.raises(StateError, match=r"no space left for index file .*numbers\.array: 8,000,000 bytes"):
+        with pytest.raises(
+            StateError, match=r"no space left for index file .*numbers\.array: 8,000,000 bytes"
+        ):
             storage.grow("numbers", array, 1_000_000)
         with pytest.raises(StateError, match="no space left for index file"):
             storage.create("more", np.int64, 1_000_000)

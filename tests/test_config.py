@@ -40,7 +40,7 @@ def test_the_defaults_are_valid() -> None:
 
 
 def test_an_unknown_partitioner_is_an_error_that_names_the_known_ones() -> None:
-    with pytest.raises(ConfigError, match="one of .*grid.*; got 'magic'"):
+    with pytest.raises(ConfigError, match=r"one of .*grid.*; got 'magic'"):
         partitioner_named("magic")
 
 

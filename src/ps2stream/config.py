@@ -18,9 +18,9 @@ MAX_WORKERS = 1024
 class Settings:
     """How a deployment divides its work and what it takes for a term.
 
-    ``grid_bits``: a worker's GI2 has ``2**grid_bits`` columns and rows over the world. Cells
-    without subscriptions cost nothing, so the grid is fine everywhere; the default is measured
-    (docs/performance.md).
+    ``grid_bits``: a worker's GI2 has ``2**grid_bits`` columns and rows over the world.
+    ``max_cells``: a region that touches more of its cells is posted on a coarser level. Postings carry bounds of
+    their own, so a fine grid wins little and costs memory; both defaults are measured (docs/performance.md).
     ``batch_events``: the most events of a micro-batch.
     ``sample_events``: how many events at the start of a stream the first plan is made from.
     """
@@ -29,8 +29,8 @@ class Settings:
     n_dispatchers: int = 2
     partitioner: str = "grid"
     stop_words: tuple[str, ...] = ()
-    grid_bits: int = 11
-    max_cells: int = 16
+    grid_bits: int = 8
+    max_cells: int = 9
     batch_events: int = 100_000
     sample_events: int = 50_000
 

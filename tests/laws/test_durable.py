@@ -30,14 +30,13 @@ def lose_indexes(place: Place) -> None:
     shutil.rmtree(place.state / "index")
 
 
-def tear_an_index_file(place: Place) -> None:
-    path = max((place.state / "index").rglob("worker-001/**/*.array"), key=lambda path: path.stat().st_size)
+def damage_indexes(place: Place) -> None:
+    """Cut one worker's largest file short, and take a file from another."""
+    index = place.state / "index"
+    path = max(index.rglob("worker-001/**/*.array"), key=lambda path: path.stat().st_size)
     with path.open("r+b") as file:
         file.truncate(path.stat().st_size // 2 + 1)
-
-
-def lose_an_index_file(place: Place) -> None:
-    next((place.state / "index").rglob("worker-002/**/*.array")).unlink()
+    next(index.rglob("worker-002/**/*.array")).unlink()
 
 
 def assert_as_the_oracle_says(place: Place, events: pa.Table, late: list[oracle.Rejection]) -> None:
@@ -58,7 +57,9 @@ def newest(directory: Path) -> int:
     return max(int(path.name) for path in directory.iterdir() if path.name.isdigit())
 
 
-@pytest.mark.parametrize("happens", [nothing, lose_indexes, tear_an_index_file, lose_an_index_file])
+@pytest.mark.parametrize(
+    "happens", [pytest.param(nothing, marks=pytest.mark.slow), lose_indexes, damage_indexes]
+)
 def test_a_stopped_job_goes_on_where_it_was(
     spark: SparkSession, place: Place, happens: Callable[[Place], None]
 ) -> None:
@@ -85,7 +86,15 @@ def test_events_that_come_while_the_job_is_down_are_not_missed(spark: SparkSessi
     assert_as_the_oracle_says(place, events, late)
 
 
-@pytest.mark.parametrize("lost", ["the commit", "the matches", "the indexes", "the decisions"])
+@pytest.mark.parametrize(
+    "lost",
+    [
+        pytest.param("the commit", marks=pytest.mark.slow),
+        "the matches",
+        pytest.param("the indexes", marks=pytest.mark.slow),
+        "the decisions",
+    ],
+)
 def test_a_batch_that_was_cut_off_is_run_again_to_the_same_end(
     spark: SparkSession, place: Place, lost: str
 ) -> None:

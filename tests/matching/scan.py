@@ -15,7 +15,8 @@ from ps2stream.model.space import Grid, Region, column_of, cover, row_of
 from ps2stream.testing.generators import random_point, random_region
 
 #: Few enough that texts meet clauses; some share the low bits that a posting's Bloom filter looks at.
-TERMS = [0, 1, 2, 64, 65, (1 << 64) - 1, (1 << 63) + 1, *(0x9E3779B97F4A7C15 * n % (1 << 64) for n in range(1, 8))]
+TERMS = [0, 1, 2, 64, 65, (1 << 64) - 1, (1 << 63) + 1]
+TERMS += [0x9E3779B97F4A7C15 * n % (1 << 64) for n in range(1, 8)]
 
 Clauses = tuple[tuple[int, ...], ...]
 
@@ -110,9 +111,7 @@ def cells_of(grid: Grid, region: Region) -> set[int]:
 
 def random_subscriptions(rng: random.Random, n: int, first_seq: int) -> list[Stored]:
     """Draw subscriptions of one to four clauses on awkward regions; seqs leave room between them."""
-    return [
-        Stored(first_seq + 2 * i, Region(*random_region(rng)), random_clauses(rng)) for i in range(n)
-    ]
+    return [Stored(first_seq + 2 * i, Region(*random_region(rng)), random_clauses(rng)) for i in range(n)]
 
 
 def random_clauses(rng: random.Random) -> Clauses:

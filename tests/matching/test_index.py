@@ -1,6 +1,7 @@
 """GI2 finds what a scan finds, however it came to hold what it holds."""
 
 import random
+import shutil
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -166,7 +167,9 @@ def test_a_publication_sees_what_began_before_it_and_ends_after_it() -> None:
     everywhere = Stored(10, Region(*WORLD), ((TERMS[0],),))
     index = _built(GI2Settings(Grid.over(WORLD, 5), COUNTERS), [everywhere])
     _end(index, {10: 20})
-    published = [Published(seq, 0.0, 0.0, (TERMS[0],), frozenset({TERMS[0]})) for seq in (9, 10, 11, 19, 20, 21)]
+    published = [
+        Published(seq, 0.0, 0.0, (TERMS[0],), frozenset({TERMS[0]})) for seq in (9, 10, 11, 19, 20, 21)
+    ]
     assert _probe(index, published) == [(2, 10), (3, 10)]
 
 
@@ -326,16 +329,27 @@ def _without_bytes(index: GI2) -> tuple[int, ...]:
     return (counts.n_subscriptions, counts.n_ended, counts.n_postings, counts.n_lists, counts.n_publications)
 
 
+SAVED = GI2Settings(Grid.over(WORLD, 6), COUNTERS)
+
+
+@pytest.fixture(scope="module")
+def saved(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Make the files of an index, to be copied by whoever damages them."""
+    directory = tmp_path_factory.mktemp("saved")
+    index = GI2.create(SAVED, MappedStorage(directory), n_subs=1)
+    index.insert(columns_of(random_subscriptions(random.Random(4), 400, 1)))
+    return directory
+
+
 @pytest.mark.parametrize("name", DTYPES)
 @pytest.mark.parametrize("left", [0.0, 0.5, 0.9])
-def test_a_file_that_was_cut_short_is_told_from_a_whole_one(tmp_path: Path, name: str, left: float) -> None:
-    rng = random.Random(4)
-    chosen = GI2Settings(Grid.over(WORLD, 6), COUNTERS)
-    storage = MappedStorage(tmp_path)
-    index = GI2.create(chosen, storage, n_subs=1)
-    index.insert(columns_of(random_subscriptions(rng, 400, 1)))
-    del index
-    path = tmp_path / f"{name}.array"
+def test_a_file_that_was_cut_short_is_told_from_a_whole_one(
+    saved: Path, tmp_path: Path, name: str, left: float
+) -> None:
+    directory = tmp_path / "copied"
+    shutil.copytree(saved, directory)
+    assert GI2.open(SAVED, MappedStorage(directory)).counts().n_subscriptions == 400
+    path = directory / f"{name}.array"
     itemsize = np.dtype(DTYPES[name]).itemsize
     whole = path.stat().st_size // itemsize
     if name in ("records", "postings"):
@@ -343,7 +357,7 @@ def test_a_file_that_was_cut_short_is_told_from_a_whole_one(tmp_path: Path, name
     with path.open("r+b") as file:
         file.truncate(int(left * whole) * itemsize)
     with pytest.raises(StateError, match=name):
-        GI2.open(chosen, storage)
+        GI2.open(SAVED, MappedStorage(directory))
 
 
 def test_a_missing_file_is_reported_by_its_name(tmp_path: Path) -> None:

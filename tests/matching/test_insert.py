@@ -32,7 +32,9 @@ def test_of_two_places_in_one_cell_the_western_one_is_never_quantised_east_of_th
 
 @given(st.lists(terms, max_size=20), st.lists(terms, max_size=20))
 @settings(max_examples=100, deadline=None)
-def test_the_bloom_filter_of_a_text_covers_that_of_every_clause_within_it(some: list[int], others: list[int]) -> None:
+def test_the_bloom_filter_of_a_text_covers_that_of_every_clause_within_it(
+    some: list[int], others: list[int]
+) -> None:
     part, whole = np.array(some, np.uint64), np.array(some + others, np.uint64)
     missing = ~np.uint64(bloom_of(whole, 0, len(whole)))
     assert np.uint64(bloom_of(part, 0, len(part))) & missing == 0

@@ -72,7 +72,11 @@ def test_a_bad_publication_is_rejected_with_its_reason_and_the_others_go_on(chan
     ("row", "change", "reason"),
     [
         (SUBSCRIBED, {"op": None}, "op must be one of publish, subscribe, unsubscribe; got None"),
-        (SUBSCRIBED, {"op": "Subscribe"}, "op must be one of publish, subscribe, unsubscribe; got 'Subscribe'"),
+        (
+            SUBSCRIBED,
+            {"op": "Subscribe"},
+            "op must be one of publish, subscribe, unsubscribe; got 'Subscribe'",
+        ),
         (SUBSCRIBED, {"id": None}, "id must be a non-empty string"),
         (SUBSCRIBED, {"id": ""}, "id must be a non-empty string"),
         (SUBSCRIBED, {"expression": None}, "expression is missing"),
@@ -84,7 +88,9 @@ def test_a_bad_publication_is_rejected_with_its_reason_and_the_others_go_on(chan
         (UNSUBSCRIBED, {"op": "delete"}, "op must be one of publish, subscribe, unsubscribe; got 'delete'"),
     ],
 )
-def test_a_bad_update_is_rejected_with_its_reason_and_the_others_go_on(row: Row, change: Row, reason: str) -> None:
+def test_a_bad_update_is_rejected_with_its_reason_and_the_others_go_on(
+    row: Row, change: Row, reason: str
+) -> None:
     batch = events({**SUBSCRIBED, "seq": 1}, {**row, "seq": 2, **change}, {**UNSUBSCRIBED, "seq": 3})
     valid, rejected = check_updates(split(batch)[1])
     assert valid.seq.tolist() == [1, 3]
@@ -158,10 +164,14 @@ def test_in_order_keeps_what_is_above_all_before_it(values: list[int | None], hi
 
 @given(seqs, st.integers(-5, 10))
 @settings(max_examples=150, deadline=None)
-def test_not_late_keeps_what_is_above_the_last_batch_in_any_order(values: list[int | None], high_water: int) -> None:
+def test_not_late_keeps_what_is_above_the_last_batch_in_any_order(
+    values: list[int | None], high_water: int
+) -> None:
     batch = events(*({**PUBLISHED, "seq": value} for value in values))
     kept, rejected = not_late(batch, high_water)
-    assert kept.column("seq").to_pylist() == [value for value in values if value is not None and value > high_water]
+    assert kept.column("seq").to_pylist() == [
+        value for value in values if value is not None and value > high_water
+    ]
     late = [value for value in values if value is None or value <= high_water]
     assert rejected.column("seq").to_pylist() == late
     for value, reason in zip(late, rejected.column("reason").to_pylist(), strict=True):
@@ -209,7 +219,9 @@ def test_a_missing_column_is_an_error_that_names_it() -> None:
         ("op", pa.array([["publish"]]), r"column 'op' must be string; got list"),
     ],
 )
-def test_a_column_of_the_wrong_type_is_an_error_that_names_it(name: str, column: pa.Array, message: str) -> None:
+def test_a_column_of_the_wrong_type_is_an_error_that_names_it(
+    name: str, column: pa.Array, message: str
+) -> None:
     batch = events(PUBLISHED)
     batch = batch.set_column(EVENTS.names.index(name), name, column)
     with pytest.raises(SchemaError, match=message):

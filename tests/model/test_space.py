@@ -55,7 +55,14 @@ def test_a_cover_has_the_cell_of_every_point_inside(
     grid: Grid, box: Box, point: tuple[float, float], max_cells: int
 ) -> None:
     region = Region(*box)
-    candidates = [point, (box[0], box[1]), (box[2], box[3]), (box[0], box[3]), (point[0], box[1]), (180.0, box[1])]
+    candidates = [
+        point,
+        (box[0], box[1]),
+        (box[2], box[3]),
+        (box[0], box[3]),
+        (point[0], box[1]),
+        (180.0, box[1]),
+    ]
     place = cover(grid, np.array(box), 0, max_cells)
     cells = _cells(grid, place.level, box, max_cells)
     assert len(cells) == place.n_columns * place.n_rows, "no cell comes twice"
@@ -96,7 +103,11 @@ def test_the_kernel_agrees_with_the_region_on_what_is_inside(box: Box, point: tu
 @pytest.mark.parametrize(
     ("box", "inside", "outside"),
     [
-        ((0.0, 0.0, 10.0, 10.0), [(0.0, 0.0), (10.0, 10.0)], [(10.0, math.nextafter(10.0, 11.0)), (-1e-300, 5.0)]),
+        (
+            (0.0, 0.0, 10.0, 10.0),
+            [(0.0, 0.0), (10.0, 10.0)],
+            [(10.0, math.nextafter(10.0, 11.0)), (-1e-300, 5.0)],
+        ),
         ((170.0, -5.0, -170.0, 5.0), [(180.0, 0.0), (-180.0, 0.0), (170.0, 5.0)], [(169.9, 0.0), (0.0, 0.0)]),
         ((3.0, 4.0, 3.0, 4.0), [(3.0, 4.0)], [(3.0, 4.000001)]),
         ((-180.0, 90.0, 180.0, 90.0), [(0.0, 90.0), (180.0, 90.0)], [(0.0, 89.9)]),
@@ -141,7 +152,9 @@ def test_a_bad_region_says_what_is_wrong_with_it(box: Box, reason: str) -> None:
         (180.0, -90.0, None),
     ],
 )
-def test_a_bad_point_says_what_is_wrong_with_it(lon: float | None, lat: float | None, reason: str | None) -> None:
+def test_a_bad_point_says_what_is_wrong_with_it(
+    lon: float | None, lat: float | None, reason: str | None
+) -> None:
     assert check_point(lon, lat) == reason
 
 

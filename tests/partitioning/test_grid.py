@@ -48,10 +48,10 @@ def test_a_cell_costs_its_publications_its_subscriptions_and_their_product(
     for box in boxes:
         for cell in cells_of(grid, Region(*box)):
             subscriptions[cell] += 1
-    lon, lat = (frozen(np.array([place[i] for place in places], np.float64)) for i in range(2))
+    lons, lats = (frozen(np.array([place[i] for place in places], np.float64)) for i in range(2))
     flat = frozen(np.array(boxes, np.float64).reshape(-1))
     expected = publications * subscriptions + publications + subscriptions
-    np.testing.assert_array_equal(cell_loads(grid, lon, lat, flat), expected)
+    np.testing.assert_array_equal(cell_loads(grid, lons, lats, flat), expected)
 
 
 @given(st.lists(st.integers(0, 100), min_size=1, max_size=64), st.integers(1, 20))

@@ -88,7 +88,9 @@ def test_every_cell_and_term_has_an_owner(name: str, sample: Sample, n_workers: 
 @pytest.mark.parametrize("name", NAMES)
 @given(st.integers(1, 64), st.integers(0, 100), st.integers(0, 30), st.integers(0, 1000))
 @settings(max_examples=15, deadline=None)
-def test_any_sample_gives_a_valid_plan(name: str, n_workers: int, n_pubs: int, n_subs: int, seed: int) -> None:
+def test_any_sample_gives_a_valid_plan(
+    name: str, n_workers: int, n_pubs: int, n_subs: int, seed: int
+) -> None:
     assert_valid(partitioner_named(name).plan(make_sample(n_pubs, n_subs, seed), n_workers), n_workers)
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from ps2stream.arrays import Array
 from ps2stream.errors import StateError
 from ps2stream.model.space import WORLD, Grid
 from ps2stream.partitioning.plan import H1, Plan, owner, owners_of_cells
@@ -57,7 +58,16 @@ def test_a_plan_finds_the_cell_of_a_point_by_itself() -> None:
 
 def test_a_plan_of_space_only_has_one_owner_a_cell() -> None:
     h1 = owners_of_cells(np.array([1, 0, 1, 0], np.int32))
-    assert [owner(h1, cell, np.uint64(term)) for cell in range(4) for term in (0, HIGH)] == [1, 1, 0, 0, 1, 1, 0, 0]
+    assert [owner(h1, cell, np.uint64(term)) for cell in range(4) for term in (0, HIGH)] == [
+        1,
+        1,
+        0,
+        0,
+        1,
+        1,
+        0,
+        0,
+    ]
 
 
 def test_a_plan_comes_back_as_it_was_saved(tmp_path: Path) -> None:
@@ -67,7 +77,9 @@ def test_a_plan_comes_back_as_it_was_saved(tmp_path: Path) -> None:
     plan.save(path)
     loaded = Plan.load(path)
     assert (loaded.version, loaded.partitioner, loaded.n_workers, loaded.grid) == (7, "by hand", 4, plan.grid)
-    for saved, found in zip((*plan.h1, *plan.frequencies), (*loaded.h1, *loaded.frequencies), strict=True):
+    saved_arrays: list[Array] = [*plan.h1, *plan.frequencies]
+    found_arrays: list[Array] = [*loaded.h1, *loaded.frequencies]
+    for saved, found in zip(saved_arrays, found_arrays, strict=True):
         np.testing.assert_array_equal(found, saved)
         assert found.dtype == saved.dtype
     assert [path.name for path in tmp_path.iterdir()] == ["plan.npz"]

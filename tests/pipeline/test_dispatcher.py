@@ -36,7 +36,9 @@ def _dispatcher(*rows: object) -> Dispatcher:
 
 
 def test_a_packet_has_all_terms_of_a_publication_and_marks_those_to_look_up() -> None:
-    done = _dispatcher(subscribe(1, "a", "fire")).dispatch(publications_of(events_of(publish(5, "p", "Fire and rain"))))
+    done = _dispatcher(subscribe(1, "a", "fire")).dispatch(
+        publications_of(events_of(publish(5, "p", "Fire and rain")))
+    )
     ((_, packet),) = done.packets.items()
     assert packet.schema == ROUTED
     (row,) = packet.to_pylist()
@@ -54,12 +56,14 @@ def test_what_nobody_waits_for_is_discarded_and_what_is_wrong_rejected() -> None
 
 
 def test_packets_hold_exactly_the_publications_that_routing_names() -> None:
-    events = random_stream(200, 3)
+    events = random_stream(80, 3)
     registrar = Registrar(plan_for(events))
     registrar.decide(updates_of(events))
     publications = publications_of(events)
     done = Dispatcher(registrar.grid_t, TOKENIZER).dispatch(publications)
-    valid = [row for row in publications.to_pylist() if row["seq"] not in done.rejected.column("seq").to_pylist()]
+    valid = [
+        row for row in publications.to_pylist() if row["seq"] not in done.rejected.column("seq").to_pylist()
+    ]
     assert done.n_publications == len(valid)
     expected: dict[int, dict[int, list[int]]] = {}
     for row in valid:
@@ -69,7 +73,8 @@ def test_packets_hold_exactly_the_publications_that_routing_names() -> None:
             flags = [int(owner == worker) for owner in owners]
             expected.setdefault(worker, {})[row["seq"]] = flags
     found = {
-        worker: {row["seq"]: row["probes"] for row in packet.to_pylist()} for worker, packet in done.packets.items()
+        worker: {row["seq"]: row["probes"] for row in packet.to_pylist()}
+        for worker, packet in done.packets.items()
     }
     assert found == expected
 
@@ -86,9 +91,13 @@ def test_flags_are_the_bytes_of_a_packet_seen_as_truth() -> None:
 
 def test_removing_what_was_added_leaves_a_dispatcher_that_discards_everything() -> None:
     registrar = Registrar(plan_for(events_of()))
-    segment = registrar.decide(updates_of(events_of(subscribe(1, "a"), subscribe(2, "b", "rain OR fire")))).segment
+    segment = registrar.decide(
+        updates_of(events_of(subscribe(1, "a"), subscribe(2, "b", "rain OR fire")))
+    ).segment
     versions = np.arange(segment.num_rows)
     postings: Postings = registrar.registry.postings(versions)
     registrar.grid_t.remove(postings)
-    done = Dispatcher(registrar.grid_t, TOKENIZER).dispatch(publications_of(events_of(publish(9, "p", "fire rain"))))
+    done = Dispatcher(registrar.grid_t, TOKENIZER).dispatch(
+        publications_of(events_of(publish(9, "p", "fire rain")))
+    )
     assert done.n_discarded == 1

@@ -75,8 +75,14 @@ def test_other_columns_are_ignored_and_wider_types_are_taken(tmp_path: Path) -> 
     ("spoil", "message"),
     [
         (lambda table: table.drop_columns(["text"]), "column 'text' .string. is missing"),
-        (lambda table: table.set_column(3, "lat", pa.array(["x"] * 10)), "column 'lat' must be double; got string"),
-        (lambda table: table.set_column(0, "seq", pa.array([0.5] * 10)), "column 'seq' must be int64; got double"),
+        (
+            lambda table: table.set_column(3, "lat", pa.array(["x"] * 10)),
+            "column 'lat' must be double; got string",
+        ),
+        (
+            lambda table: table.set_column(0, "seq", pa.array([0.5] * 10)),
+            "column 'seq' must be int64; got double",
+        ),
     ],
 )
 def test_a_wrong_schema_is_named(tmp_path: Path, spoil: object, message: str) -> None:

@@ -11,8 +11,6 @@ from ps2stream.pipeline.inline import InlineEngine
 from ps2stream.registry.index import Registry
 from ps2stream.testing import oracle
 
-pytestmark = pytest.mark.kernel
-
 SETTINGS = Settings(n_workers=3, n_dispatchers=2, grid_bits=6, max_cells=8)
 
 

@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -32,8 +31,6 @@ from ps2stream.pipeline.registrar import COMPILED, Registrar, compile_updates
 from ps2stream.registry.layout import FOREVER
 from ps2stream.registry.segments import SEGMENT
 from ps2stream.routing.layout import LEVELS
-
-pytestmark = pytest.mark.kernel
 
 NO_UPDATES = pa.RecordBatch.from_pylist([], COMPILED)
 
@@ -69,7 +66,9 @@ def _assert_alike(one: Registrar, other: Registrar, publications: pa.RecordBatch
 
 @given(st.integers(0, 1 << 32), st.sampled_from([1, 7, 25, 120]))
 @settings(max_examples=12, deadline=None)
-def test_a_registrar_restored_from_segments_goes_on_like_the_one_that_wrote_them(seed: int, size: int) -> None:
+def test_a_registrar_restored_from_segments_goes_on_like_the_one_that_wrote_them(
+    seed: int, size: int
+) -> None:
     events = random_stream(120, seed, publication_share=0.2, n_subscription_ids=8)
     plan, publications = plan_for(events), publications_of(events)
     first, second = Registrar(plan), Registrar(plan)
@@ -83,7 +82,9 @@ def test_a_registrar_restored_from_segments_goes_on_like_the_one_that_wrote_them
         registrar.decide(NO_UPDATES)
     _assert_alike(first, second, publications)
     last = max(seqs_of(events))
-    more = events_of(*(subscribe(last + 1 + i, f"s{i}", "fire OR rain") for i in range(8)), unsubscribe(last + 20, "s3"))
+    more = events_of(
+        *(subscribe(last + 1 + i, f"s{i}", "fire OR rain") for i in range(8)), unsubscribe(last + 20, "s3")
+    )
     assert first.decide(updates_of(more)).segment.equals(second.decide(updates_of(more)).segment)
     _assert_alike(first, second, publications)
 
@@ -105,7 +106,13 @@ def test_updates_of_a_batch_may_come_in_any_order(seed: int) -> None:
 
 
 def test_a_subscription_may_begin_be_replaced_and_end_within_one_batch() -> None:
-    rows = (subscribe(1, "a"), subscribe(3, "a", "rain"), unsubscribe(5, "a"), unsubscribe(6, "a"), subscribe(8, "a"))
+    rows = (
+        subscribe(1, "a"),
+        subscribe(3, "a", "rain"),
+        unsubscribe(5, "a"),
+        unsubscribe(6, "a"),
+        subscribe(8, "a"),
+    )
     decided = _registrar().decide(updates_of(events_of(*rows)))
     assert _begins(decided.segment) == [(1, "a"), (3, "a"), (8, "a")]
     assert _ends(decided.segment) == [(1, 3), (3, 5)]
@@ -194,7 +201,9 @@ def test_updates_that_do_not_compile_are_rejected_and_the_others_kept() -> None:
     assert compiled.schema == COMPILED
     assert seqs_of(compiled) == [1, 4]
     assert sorted(rejected.column("seq").to_pylist()) == [2, 3, 5]
-    reasons = dict(zip(rejected.column("seq").to_pylist(), rejected.column("reason").to_pylist(), strict=True))
+    reasons = dict(
+        zip(rejected.column("seq").to_pylist(), rejected.column("reason").to_pylist(), strict=True)
+    )
     assert "at position" in reasons[2]
     assert reasons[3] == "the region must have min_lat <= max_lat; got 80.0 > 10.0"
     assert set(rejected.column("op").to_pylist()) == {"subscribe", "delete"}

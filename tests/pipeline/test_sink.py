@@ -18,7 +18,12 @@ from ps2stream.pipeline.sink import Sink, write_parquet
 
 def _matches(n: int, prefix: str = "s") -> pa.RecordBatch:
     rows = [
-        {"subscription_id": f"{prefix}{i}", "subscription_seq": i, "publication_id": f"p{i}", "publication_seq": i}
+        {
+            "subscription_id": f"{prefix}{i}",
+            "subscription_seq": i,
+            "publication_id": f"p{i}",
+            "publication_seq": i,
+        }
         for i in range(n)
     ]
     return pa.RecordBatch.from_pylist(rows, MATCHES)

@@ -6,7 +6,6 @@ import json
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -49,7 +48,9 @@ class Job:
     packet: pa.RecordBatch
     expected: list[tuple[int, str, int]]
 
-    def matches(self, batch_id: int = EVERY_BATCH - 1, state: State | None = None) -> list[tuple[int, str, int]]:
+    def matches(
+        self, batch_id: int = EVERY_BATCH - 1, state: State | None = None
+    ) -> list[tuple[int, str, int]]:
         """Let the worker match all publications, with what it has seen up to a batch."""
         index_settings = SETTINGS.index_settings(self.plan)
         with (state or self.state).worker(WORKER, index_settings, batch_id, BEFORE_ALL_SEQS) as worker:
@@ -74,7 +75,9 @@ def job(tmp_path: Path) -> Job:
     return Job(state, plan, segments, packet, expected)
 
 
-def _expected(plan: Plan, segments: list[pa.RecordBatch], packet: pa.RecordBatch) -> list[tuple[int, str, int]]:
+def _expected(
+    plan: Plan, segments: list[pa.RecordBatch], packet: pa.RecordBatch
+) -> list[tuple[int, str, int]]:
     """Let a worker that never saw a disk match all publications."""
     worker = Worker(WORKER, GI2.create(SETTINGS.index_settings(plan)))
     for segment in segments:
@@ -83,7 +86,7 @@ def _expected(plan: Plan, segments: list[pa.RecordBatch], packet: pa.RecordBatch
 
 
 @pytest.fixture
-def rebuilds(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[WorkerHome]]:
+def rebuilds(monkeypatch: pytest.MonkeyPatch) -> list[WorkerHome]:
     """Note whenever an index is begun anew."""
     begun: list[WorkerHome] = []
     rebuild = WorkerHome.rebuild
@@ -93,14 +96,16 @@ def rebuilds(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[WorkerHome]]:
         return rebuild(self, settings)  # type: ignore[arg-type]
 
     monkeypatch.setattr(WorkerHome, "rebuild", noting)
-    yield begun
+    return begun
 
 
 def _arrays(job: Job) -> Path:
     return job.state.directory / "index" / f"worker-{WORKER:03}" / "arrays"
 
 
-def test_a_worker_catches_up_with_the_log_batch_by_batch_or_at_once(job: Job, rebuilds: list[WorkerHome]) -> None:
+def test_a_worker_catches_up_with_the_log_batch_by_batch_or_at_once(
+    job: Job, rebuilds: list[WorkerHome]
+) -> None:
     for batch_id in range(EVERY_BATCH):
         found = job.matches(batch_id)
     assert found == job.expected
@@ -112,25 +117,20 @@ def test_a_worker_catches_up_with_the_log_batch_by_batch_or_at_once(job: Job, re
 
 def test_a_worker_that_is_asked_for_an_older_batch_again_finds_the_same(job: Job) -> None:
     everything = job.matches()
-    assert job.matches(batch_id=3) == everything, "updates that came since are invisible to older publications"
+    assert job.matches(batch_id=3) == everything, (
+        "updates that came since are invisible to older publications"
+    )
     assert job.matches() == job.expected
-
-
-class _Killed(Exception):
-    """Stands for a signal: nothing after it is done."""
 
 
 def test_an_index_whose_process_was_killed_is_built_again(job: Job, rebuilds: list[WorkerHome]) -> None:
     job.matches(batch_id=2)
     index_settings = SETTINGS.index_settings(job.plan)
     for batch_id in (3, 4, 7):
-        with (
-            pytest.raises(_Killed),
-            job.state.worker(WORKER, index_settings, batch_id, BEFORE_ALL_SEQS) as worker,
-        ):
-            # Half of a change is in the files; the mark is what tells.
-            worker.index._arrays.postings[:] = 0
-            raise _Killed
+        killed = job.state.worker(WORKER, index_settings, batch_id, BEFORE_ALL_SEQS)
+        # Half of a change is in the files; the mark is what tells.
+        killed.__enter__().index._arrays.postings[:] = 0
+        assert not killed.__exit__(RuntimeError, RuntimeError("killed"), None)
         n_before = len(rebuilds)
         assert job.matches(batch_id) == _expected(job.plan, job.segments[: batch_id + 1], job.packet)
         assert len(rebuilds) == n_before + 1
@@ -212,7 +212,9 @@ def test_a_snapshot_and_what_comes_after_it_give_the_same_as_the_whole_log(
     assert restored.grid_t.n_live == whole.grid_t.n_live
 
 
-def test_a_worker_that_has_seen_the_snapshots_batch_keeps_its_index(job: Job, rebuilds: list[WorkerHome]) -> None:
+def test_a_worker_that_has_seen_the_snapshots_batch_keeps_its_index(
+    job: Job, rebuilds: list[WorkerHome]
+) -> None:
     job.matches(batch_id=5)
     registrar = job.state.restore_registrar(job.plan, 5)
     job.state.snapshot(5, registrar.registry.live_seqs())
@@ -266,7 +268,9 @@ def test_a_state_is_opened_again_with_the_settings_it_was_made_with(job: Job) ->
         ({"stop_words": ("the",)}, r"was made with stop_words=\(\); got \('the',\)"),
     ],
 )
-def test_settings_that_do_not_fit_a_state_are_an_error(job: Job, changed: dict[str, int], message: str) -> None:
+def test_settings_that_do_not_fit_a_state_are_an_error(
+    job: Job, changed: dict[str, int], message: str
+) -> None:
     with pytest.raises(StateError, match=message):
         State.open(job.state.directory, replace(SETTINGS, **changed))  # type: ignore[arg-type]
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pyarrow as pa
-import pytest
 
 from pipeline.streams import (
     SETTINGS,
@@ -26,8 +25,6 @@ from ps2stream.pipeline.packets import FOUND, ROUTED, decode, encode
 from ps2stream.pipeline.registrar import Registrar
 from ps2stream.pipeline.worker import Worker
 from ps2stream.routing.index import GridT
-
-pytestmark = pytest.mark.kernel
 
 BEFORE_ALL = -(1 << 63)
 
@@ -61,22 +58,28 @@ def _everything(plan: Plan, events: pa.RecordBatch) -> GridT:
 
 def test_a_worker_counts_and_keeps_only_what_concerns_it() -> None:
     plan = plan_for(events_of(*(publish(seq, "p", "fire", lon=float(seq)) for seq in range(1, 50))))
-    segment = Registrar(plan).decide(
-        updates_of(
-            events_of(
-                subscribe(100, "a", min_lon=1.0, max_lon=1.0, min_lat=0.0, max_lat=0.0),
-                subscribe(101, "b", min_lon=2.0, max_lon=40.0),
-                unsubscribe(102, "a"),
+    segment = (
+        Registrar(plan)
+        .decide(
+            updates_of(
+                events_of(
+                    subscribe(100, "a", min_lon=1.0, max_lon=1.0, min_lat=0.0, max_lat=0.0),
+                    subscribe(101, "b", min_lon=2.0, max_lon=40.0),
+                    unsubscribe(102, "a"),
+                )
             )
         )
-    ).segment
+        .segment
+    )
     concerned = [set(row) for row in segment.column("workers").to_pylist()]
     for worker_id in range(3):
         worker = Worker(worker_id, GI2.create(SETTINGS.index_settings(plan)))
         worker.update(segment)
         assert worker.n_updates == sum(worker_id in workers for workers in concerned)
         counts = worker.index.counts()
-        assert counts.n_subscriptions + counts.n_ended == sum(worker_id in workers for workers in concerned[:2])
+        assert counts.n_subscriptions + counts.n_ended == sum(
+            worker_id in workers for workers in concerned[:2]
+        )
 
 
 def test_a_publication_of_the_same_batch_sees_what_was_there_at_its_seq() -> None:

@@ -13,11 +13,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ps2stream.arrays import HeapStorage, MappedStorage, Storage, UInt64s
+from ps2stream.arrays import HeapStorage, MappedStorage, Storage, UInt64s, create_struct
 from ps2stream.errors import StateError
 from ps2stream.registry import index as index_module
 from ps2stream.registry.index import Registry
-from ps2stream.registry.layout import DTYPES, HEAD_SIZE
+from ps2stream.registry.layout import DTYPES, HEAD_SIZE, RegistryArrays
 from ps2stream.routing.layout import Postings
 
 pytestmark = pytest.mark.kernel
@@ -60,7 +60,7 @@ def tiny_registry(storage: Storage | None = None) -> Registry:
     """Begin without any room, so that every array and the map grow again and again."""
     sizes = dict.fromkeys(DTYPES, 1) | {"head": HEAD_SIZE}
     storage = storage or HeapStorage()
-    arrays = index_module.create_struct(index_module.RegistryArrays, DTYPES, sizes, storage)
+    arrays = create_struct(RegistryArrays, DTYPES, sizes, storage)
     return Registry(storage, arrays)
 
 
@@ -91,7 +91,9 @@ def _assert_equal(registry: Registry, book: Book) -> None:
     assert registry.live_seqs().tolist() == live
     assert registry.n_live == len(live)
     assert registry.ids(np.array(live, np.int64)).to_pylist() == [book.names[seq] for seq in live]
-    assert registry.regions(np.array(live, np.int64)).tolist() == [[seq, -seq, seq + 1, seq + 2] for seq in live]
+    assert registry.regions(np.array(live, np.int64)).tolist() == [
+        [seq, -seq, seq + 1, seq + 2] for seq in live
+    ]
 
 
 @given(batches_of_updates)
@@ -106,7 +108,9 @@ def test_the_registry_decides_as_a_dictionary_does(batches: list[list[Update]]) 
     assert registry.n_ended == len(book.names) - len(book.live)
     postings = registry.postings(np.arange(len(ever))[::-1].copy())
     for row, each in enumerate(ever[::-1].tolist()):
-        assert postings.terms[postings.offsets[row] : postings.offsets[row + 1]].tolist() == [each] * (1 + each % 3)
+        assert postings.terms[postings.offsets[row] : postings.offsets[row + 1]].tolist() == [each] * (
+            1 + each % 3
+        )
         assert postings.bounds[4 * row : 4 * row + 4].tolist() == [each, -each, each + 1, each + 2]
 
 
@@ -135,7 +139,9 @@ def test_compaction_forgets_what_ended_by_the_horizon_and_nothing_else(
     compacted = registry.compacted(horizon)
     _assert_equal(compacted, book)
     known = [each for each in sorted(book.names) if _is_known(compacted, each)]
-    assert known == [each for each in sorted(book.names) if each not in book.ends or book.ends[each] > horizon]
+    assert known == [
+        each for each in sorted(book.names) if each not in book.ends or book.ends[each] > horizon
+    ]
     assert compacted.n_ended == len(known) - len(book.live)
     # It goes on as the old one would have done.
     _apply(compacted, book, seq, [Update(True, name) for name in IDS] + [Update(False, name) for name in IDS])

@@ -40,13 +40,16 @@ def test_a_slice_of_a_segment_is_read_like_a_segment(drawn: list[Row], data: st.
     part = drawn[start:stop]
     assert begins(segment).tolist() == [i for i, row in enumerate(part) if row["seq_to"] == FOREVER]
     for worker in range(5):
-        assert rows_of(segment, worker).tolist() == [i for i, row in enumerate(part) if worker in row["workers"]]
+        assert rows_of(segment, worker).tolist() == [
+            i for i, row in enumerate(part) if worker in row["workers"]
+        ]
     names = ("min_lon", "min_lat", "max_lon", "max_lat")
     assert bounds_of(segment).tolist() == [row[name] for row in part for name in names]
     subs = subscriptions_of(segment)
     assert subs.seq_from.tolist() == [row["seq_from"] for row in part]
     clauses = [
-        subs.terms[subs.term_offsets[i] : subs.term_offsets[i + 1]].tolist() for i in range(len(subs.term_offsets) - 1)
+        subs.terms[subs.term_offsets[i] : subs.term_offsets[i + 1]].tolist()
+        for i in range(len(subs.term_offsets) - 1)
     ]
     found = [clauses[subs.clause_offsets[i] : subs.clause_offsets[i + 1]] for i in range(len(part))]
     assert found == [row["clauses"] for row in part]

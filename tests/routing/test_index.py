@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import random
 from pathlib import Path
 
@@ -11,13 +12,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from matching.scan import TERMS, Stored, offsets, random_subscriptions
-from ps2stream.arrays import MappedStorage, Ragged, frozen
+from ps2stream.arrays import HeapStorage, MappedStorage, Ragged, create_struct, frozen
 from ps2stream.errors import StateError
 from ps2stream.model.space import WORLD, Grid, Region, cover
 from ps2stream.partitioning.plan import H1, Plan, owners_of_cells
-from ps2stream.routing import index as index_module
 from ps2stream.routing.index import MAX_CELLS, GridT
-from ps2stream.routing.layout import HEAD_SIZE, LEVELS, N_KEYS, Postings
+from ps2stream.routing.layout import DTYPES, H2, HEAD_SIZE, LEVELS, N_KEYS, Postings
 from ps2stream.routing.route import NOBODY
 from ps2stream.testing.generators import random_point
 
@@ -44,10 +44,10 @@ def text_plan(rng: random.Random, n_workers: int, bits: int) -> Plan:
     h1 = H1(
         owners,
         offsets(map(len, tables)),
-        np.array(sum(tables, []), np.uint64),
-        np.array(sum(workers, []), np.int32),
+        np.array([*itertools.chain(*tables)], np.uint64),
+        np.array([*itertools.chain(*workers)], np.int32),
         offsets(map(len, defaults)),
-        np.array(sum(defaults, []), np.int32),
+        np.array([*itertools.chain(*defaults)], np.int32),
     )
     return Plan(1, "by hand", n_workers, grid, h1)
 
@@ -66,7 +66,7 @@ def routed(grid_t: GridT, points: list[tuple[float, float]], texts: list[list[in
     starts = offsets(map(len, texts))
     values = np.array([term for text in texts for term in text], np.uint64)
     owners = grid_t.route(lon, lat, Ragged(frozen(values), frozen(starts))).owners.tolist()
-    return [owners[a:b] for a, b in zip(starts[:-1], starts[1:], strict=True)]
+    return [owners[a:b] for a, b in itertools.pairwise(starts.tolist())]
 
 
 def inside(rng: random.Random, region: Region) -> tuple[float, float]:
@@ -154,11 +154,14 @@ def _entries(grid: Grid, stored: list[Stored]) -> set[tuple[int, int, int, int]]
 def test_publications_nobody_waits_for_are_discarded_and_the_others_counted_once_a_worker() -> None:
     plan = Plan(1, "by hand", 2, Grid.over(WORLD, 1), owners_of_cells(np.array([0, 1, 0, 1], np.int32)))
     grid_t = GridT.create(plan)
-    west, both = Stored(1, Region(-10, 0, -5, 5), ((TERMS[0],),)), Stored(3, Region(-5, 0, 5, 5), ((TERMS[1],),))
+    west, both = (
+        Stored(1, Region(-10, 0, -5, 5), ((TERMS[0],),)),
+        Stored(3, Region(-5, 0, 5, 5), ((TERMS[1],),)),
+    )
     grid_t.add(postings_of([west, both]))
     texts = [[TERMS[0], TERMS[1]], [TERMS[0]], [TERMS[0]], [], [TERMS[1]]]
     starts = offsets(map(len, texts))
-    terms = Ragged(frozen(np.array(sum(texts, []), np.uint64)), frozen(starts))
+    terms = Ragged(frozen(np.array([*itertools.chain(*texts)], np.uint64)), frozen(starts))
     lon = frozen(np.array([-5.0, -7.0, -7.0, -7.0, 3.0]))
     done = grid_t.route(lon, frozen(np.ones(5)), terms)
     # H2 knows cells, not regions: what is in the cell of a subscription may still miss its region.
@@ -167,17 +170,16 @@ def test_publications_nobody_waits_for_are_discarded_and_the_others_counted_once
     assert done.owners.tolist() == [0, 0, 0, 0, 1]
 
 
-def _tiny(plan: Plan, monkeypatch: pytest.MonkeyPatch, storage: MappedStorage | None = None) -> GridT:
-    create = index_module.create_struct
+def _tiny(plan: Plan, storage: MappedStorage | None = None) -> GridT:
     sizes = {"head": HEAD_SIZE, "keys": 2, "counts": 2}
-    monkeypatch.setattr(index_module, "create_struct", lambda kind, dtypes, _, where: create(kind, dtypes, sizes, where))
-    return GridT.create(plan, storage)
+    where = storage or HeapStorage()
+    return GridT(plan, where, create_struct(H2, DTYPES, sizes, where))
 
 
-def test_h2_grows_from_nothing_and_uses_dead_keys_again(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_h2_grows_from_nothing_and_uses_dead_keys_again() -> None:
     rng = random.Random(8)
     plan = space_plan(rng, 4, 6)
-    grid_t, roomy = _tiny(plan, monkeypatch), GridT.create(plan)
+    grid_t, roomy = _tiny(plan), GridT.create(plan)
     kept = random_subscriptions(rng, 20, 1)
     for each in kept:
         grid_t.add(postings_of([each]))
@@ -194,12 +196,10 @@ def test_h2_grows_from_nothing_and_uses_dead_keys_again(monkeypatch: pytest.Monk
     assert routed(grid_t, points, [TERMS] * 40) == routed(roomy, points, [TERMS] * 40)
 
 
-def test_another_process_routes_by_what_the_registrar_wrote(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_another_process_routes_by_what_the_registrar_wrote(tmp_path: Path) -> None:
     rng = random.Random(9)
     plan = text_plan(rng, 4, 5)
-    grid_t = _tiny(plan, monkeypatch, MappedStorage(tmp_path))
+    grid_t = _tiny(plan, MappedStorage(tmp_path))
     points = [random_point(rng) for _ in range(20)]
     for _ in range(4):
         grid_t.add(postings_of(random_subscriptions(rng, 10, 1)))
@@ -212,7 +212,9 @@ def test_another_process_routes_by_what_the_registrar_wrote(
 @pytest.mark.parametrize("name", ["head", "keys", "counts"])
 def test_a_file_that_was_cut_short_is_reported(tmp_path: Path, name: str) -> None:
     plan = space_plan(random.Random(1), 2, 3)
-    GridT.create(plan, MappedStorage(tmp_path)).add(postings_of(random_subscriptions(random.Random(1), 10, 1)))
+    GridT.create(plan, MappedStorage(tmp_path)).add(
+        postings_of(random_subscriptions(random.Random(1), 10, 1))
+    )
     path = tmp_path / f"{name}.array"
     with path.open("r+b") as file:
         file.truncate(path.stat().st_size // 2)

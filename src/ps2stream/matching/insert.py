@@ -190,9 +190,7 @@ def _append_posting(lists: _Lists, key: np.uint64, bloom: np.uint64, word: np.ui
 
 
 @kernel
-def count_cells(
-    cells: tuple[Int64s, Int64s], counters: Grid, records: Records, slot: int, sign: int
-) -> None:
+def count_cells(cells: tuple[Int64s, Int64s], counters: Grid, records: Records, slot: int, sign: int) -> None:
     """Add (or subtract) a subscription to the counters of the grid^t cells it overlaps."""
     n_subscriptions, n_bytes = cells
     place = cover(counters, records.floats, slot, counters_limit())

@@ -28,7 +28,7 @@ OVERHEAD_WORDS = CLAUSES + SLOT_WORDS - 1
 def signed(number: np.integer[Any]) -> int:
     """Return a number that takes part in signed arithmetic.
 
-    numba makes a float of the sum of an unsigned and a signed number, and its ``int`` keeps a number unsigned.
+    numba makes a float of the sum of an unsigned and a signed number, and its ``int`` keeps one unsigned.
     """
     return np.int64(number)  # type: ignore[return-value]
 

@@ -61,7 +61,7 @@ def cell_loads(grid: Grid, lon: Float64s, lat: Float64s, bounds: Float64s) -> Fl
 
 
 def deal_out(load: Float64s, n_workers: int) -> Int32s:
-    """Give each cell, heaviest first, to the worker with the least load; empty ones in turn, lightest first."""
+    """Give each cell, heaviest first, to the worker with the least load; empty ones in turn."""
     owners = np.empty(len(load), np.int32)
     totals = np.zeros(n_workers)
     heavy = np.argsort(-load, kind="stable")

@@ -22,6 +22,9 @@ from ps2stream.kernels import kernel, signed
 from ps2stream.model.space import Grid
 from ps2stream.text.frequencies import Frequencies, no_frequencies
 
+#: What reading arrays from a damaged file may end in, besides zip's own error.
+_UNREADABLE = (OSError, EOFError, RuntimeError, ValueError, KeyError, TypeError)
+
 
 class H1(NamedTuple):
     """Owners of cells and terms: the paper's H1 for all cells at once (Sec. IV-C).
@@ -118,7 +121,7 @@ class Plan:
                     H1(*(file[name] for name in H1._fields)),
                     Frequencies(*(file[name] for name in Frequencies._fields)),
                 )
-        except (OSError, EOFError, RuntimeError, ValueError, KeyError, TypeError, zipfile.BadZipFile) as error:
+        except (*_UNREADABLE, zipfile.BadZipFile) as error:
             raise StateError(f"plan {path} cannot be read: {error}") from error
 
 

@@ -9,6 +9,7 @@ stderr when the stream fails; 130 after Ctrl-C.
 
 from __future__ import annotations
 
+import os
 import sys
 import time
 from pathlib import Path
@@ -24,6 +25,7 @@ from ps2stream.pipeline.state import State
 
 
 def work(directory: Path, batch_events: int) -> None:
+    parent = os.getppid()
     settings = Settings(n_workers=3, n_dispatchers=2, batch_events=batch_events)
     spark = local_session("killable job", cores=2, memory="1g")
     # Lost tasks are told of at this level; the tests count them.
@@ -36,6 +38,8 @@ def work(directory: Path, batch_events: int) -> None:
         ):
             while not is_done(directory, journal):
                 raise_failure(query)
+                if os.getppid() != parent:  # the tests themselves were killed
+                    raise KeyboardInterrupt
                 time.sleep(0.05)
     finally:
         spark.stop()

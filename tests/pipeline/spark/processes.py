@@ -23,8 +23,9 @@ from ps2stream.journal.packets import decode_events
 from ps2stream.model.schemas import EVENTS
 
 _SCRIPT = Path(__file__).with_name("killable_job.py")
-#: Spark's own daemon serves the data source, ours all else.
-_DAEMONS = ("ps2stream.pipeline.spark.daemon", "pyspark.daemon")
+# All Python that Spark starts: the daemons with what they fork, and the reader of the data source.
+_OUR_DAEMON = "-m ps2stream.pipeline.spark.daemon"
+_OF_SPARK = (_OUR_DAEMON, "-m pyspark.")
 
 
 class Process(NamedTuple):
@@ -33,9 +34,9 @@ class Process(NamedTuple):
     command: str
 
     @property
-    def is_daemon(self) -> bool:
-        """Tell a daemon, and what it forked, from driver and JVM."""
-        return any(f"-m {module}" in self.command for module in _DAEMONS)
+    def is_python_of_spark(self) -> bool:
+        """Tell what Spark started from the driver and the JVM."""
+        return any(module in self.command for module in _OF_SPARK)
 
 
 class Job:
@@ -97,14 +98,18 @@ class Job:
     def kill(self) -> None:
         """Kill driver and JVM at once; the Python processes of Spark find out by themselves."""
         for process in session_of(self.pid):
-            if not process.is_daemon:
+            if not process.is_python_of_spark:
                 kill(process.pid)
         self._process.wait()
 
-    def python_workers(self) -> list[int]:
-        """List the processes that Spark's tasks run in: those that a daemon has forked."""
-        daemons = {process.pid: process for process in session_of(self.pid) if process.is_daemon}
-        return [process.pid for process in daemons.values() if process.parent in daemons]
+    def python_processes(self) -> list[int]:
+        """List the Python processes that Spark started, its daemons among them."""
+        return [process.pid for process in session_of(self.pid) if process.is_python_of_spark]
+
+    def task_processes(self) -> list[int]:
+        """List those of them that our daemon forked: the roles run there."""
+        ours = {process.pid: process for process in session_of(self.pid) if _OUR_DAEMON in process.command}
+        return [process.pid for process in ours.values() if process.parent in ours]
 
     def _listen(self) -> None:
         assert self._process.stdout is not None

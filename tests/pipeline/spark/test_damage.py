@@ -30,9 +30,9 @@ def damage(place: Place, assignment: str) -> None:
     "assignment",
     [
         "publications = zeroblob(length(publications))",
-        "publications = substr(publications, 1, 100)",
+        pytest.param("publications = substr(publications, 1, 100)", marks=pytest.mark.slow),
         "updates = 'not even bytes'",
-        "updates = NULL, publications = NULL",
+        pytest.param("updates = NULL, publications = NULL", marks=pytest.mark.slow),
     ],
 )
 def test_a_damaged_packet_is_one_rejected_record_and_all_else_is_delivered(

@@ -80,12 +80,13 @@ def test_killed_python_processes_cost_no_match_and_double_none(place: Place, see
                 while n_killed < N_KILLS and job.is_running:
                     batches += job.wait_for_batches(rng.randint(1, 2))
                     time.sleep(rng.uniform(0.0, 0.7))
-                    workers = job.python_workers()
-                    if workers:
+                    victims = job.task_processes() if rng.random() < 0.7 else job.python_processes()
+                    if victims:
                         n_in_flight += batch_in_flight(place)
-                        kill(rng.choice(workers))
+                        kill(rng.choice(victims))
                         n_killed += 1
-                batches += job.wait_for_batches(1)
+                # The reader of the data source is the one process that Spark does not replace.
+                batches += job.wait_for_batches(2)
                 n_restarts += not job.is_running
                 job.kill()
     drain(place)

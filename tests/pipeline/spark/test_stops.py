@@ -11,14 +11,13 @@ from pathlib import Path
 
 import pytest
 
+from disks import small_disk
 from laws.engines import Place, sorted_outcome
 from pipeline.spark.processes import Job, journal_events, publishing, wait_until_gone
 from ps2stream.testing import oracle
 from ps2stream.testing.generators import random_events
 
 pytestmark = pytest.mark.slow
-
-_DISK_MB = 64
 
 
 def assert_as_the_oracle_says(place: Place) -> None:
@@ -61,20 +60,13 @@ def test_a_second_job_on_the_same_state_says_so_and_does_no_harm(place: Place) -
 
 
 @pytest.fixture
-def small_disk(place: Place) -> Iterator[Path]:
+def disk(place: Place) -> Iterator[Path]:
     """Put state and output on a file system of a few megabytes."""
-    disk = place.directory / "disk"
-    disk.mkdir()
-    command = ["mount", "-t", "tmpfs", "-o", f"size={_DISK_MB}m", "tmpfs", str(disk)]
-    if os.geteuid() or subprocess.run(command, capture_output=True, check=False).returncode:
-        pytest.skip("mounting a small file system needs more rights")
-    try:
+    with small_disk(place.directory / "disk", "64m") as mounted:
         for directory in (place.state, place.out):
-            (disk / directory.name).mkdir()
-            directory.symlink_to(disk / directory.name)
-        yield disk
-    finally:
-        subprocess.run(["umount", str(disk)], check=True)
+            (mounted / directory.name).mkdir()
+            directory.symlink_to(mounted / directory.name)
+        yield mounted
 
 
 def fill(disk: Path, leave_bytes: int) -> None:
@@ -85,13 +77,13 @@ def fill(disk: Path, leave_bytes: int) -> None:
 
 @pytest.mark.parametrize("leave_bytes", [0, 20_000, 200_000])
 def test_a_full_disk_ends_the_job_with_its_reason_and_space_lets_it_go_on(
-    place: Place, small_disk: Path, leave_bytes: int
+    place: Place, disk: Path, leave_bytes: int
 ) -> None:
     events = random_events(8_000, seed=83, n_subscription_ids=100)
     with publishing(place, events, seed=83):
         with Job(place.directory) as job:
             assert len(job.wait_for_batches(2)) == 2
-            fill(small_disk, leave_bytes)
+            fill(disk, leave_bytes)
             assert job.wait(120) == 1
             assert wait_until_gone(job.pid) == []
         message = [line for line in stderr_of(place).splitlines() if line.startswith("error: ")][-1]
@@ -100,7 +92,7 @@ def test_a_full_disk_ends_the_job_with_its_reason_and_space_lets_it_go_on(
         # Nor does it start while the disk is full; what it has is not touched by trying.
         with Job(place.directory) as job, contextlib.suppress(subprocess.TimeoutExpired):
             assert job.wait(60) == 1
-        (small_disk / "ballast").unlink()
+        (disk / "ballast").unlink()
         with Job(place.directory) as job:
             assert job.wait_for_batches(1)
             time.sleep(0.3)

@@ -1,0 +1,140 @@
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from ps2stream.cli.main import main
+from ps2stream.model.schemas import EVENTS, MATCHES, REJECTED
+from ps2stream.testing import oracle
+from ps2stream.testing.generators import random_events
+
+
+def _write(path: Path, events: pa.Table) -> Path:
+    pq.write_table(events, path, row_group_size=100)
+    return path
+
+
+def _matches(out: Path) -> list[tuple[object, ...]]:
+    return sorted(tuple(row.values()) for row in pq.read_table(out / "matches").to_pylist())
+
+
+def _rejected(out: Path) -> list[str]:
+    return sorted(str((row["seq"], row["op"], row["id"])) for row in pq.read_table(out / "rejected").to_pylist())
+
+
+def test_inline_replay_delivers_what_the_oracle_says(tmp_path: Path) -> None:
+    events = random_events(800, seed=21)
+    log, out, report = _write(tmp_path / "e.parquet", events), tmp_path / "out", tmp_path / "r.json"
+    arguments = [str(log), "--out", str(out), "--report", str(report), "--engine", "inline", "--workers", "3"]
+    assert main(["replay", *arguments, "--dispatchers", "2", "--batch-events", "90", "--quiet"]) == 0
+    expected = oracle.run(events)
+    assert _matches(out) == sorted(tuple(match) for match in expected.matches)
+    assert _rejected(out) == sorted(str(tuple(each)) for each in expected.rejected)
+    figures = json.loads(report.read_text())
+    assert figures["matches"] == len(expected.matches)
+    assert figures["rejected"] == len(expected.rejected)
+    assert figures["engine"] == "inline"
+    assert len(figures["workers"]) == 3
+
+
+@pytest.mark.parametrize("engine", ["inline", "microbatch"])
+def test_replay_as_a_command(tmp_path: Path, engine: str) -> None:
+    events = random_events(600, seed=22)
+    log, out, report = _write(tmp_path / "e.parquet", events), tmp_path / "out", tmp_path / "r.json"
+    command = [sys.executable, "-m", "ps2stream", "replay", str(log), "--out", str(out), "--report", str(report)]
+    done = subprocess.run(
+        [*command, "--engine", engine, "--partitioner", "grid", "--workers", "2", "--dispatchers", "2"],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    expected = oracle.run(events)
+    assert _matches(out) == sorted(tuple(match) for match in expected.matches)
+    assert _rejected(out) == sorted(str(tuple(each)) for each in expected.rejected)
+    assert json.loads(report.read_text())["rejected"] == len(expected.rejected)
+    assert "Traceback" not in done.stderr
+    assert "replaying" in done.stderr
+
+
+def test_nothing_matched_leaves_tables_that_can_be_read(tmp_path: Path) -> None:
+    log = _write(tmp_path / "e.parquet", EVENTS.empty_table())
+    out = tmp_path / "out"
+    assert main(["replay", str(log), "--out", str(out), "--report", str(tmp_path / "r"), "--engine", "inline"]) == 0
+    assert pq.read_table(out / "matches").schema == MATCHES
+    assert pq.read_table(out / "rejected").schema == REJECTED
+
+
+def test_a_second_replay_replaces_the_first_and_nothing_else(tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    base = ["--out", str(out), "--report", str(tmp_path / "r.json"), "--engine", "inline", "--quiet"]
+    main(["replay", str(_write(tmp_path / "a.parquet", random_events(900, seed=23))), *base, "--batch-events", "50"])
+    (out / "notes.txt").write_text("mine")
+    events = random_events(200, seed=24)
+    main(["replay", str(_write(tmp_path / "b.parquet", events)), *base])
+    assert _matches(out) == sorted(tuple(match) for match in oracle.run(events).matches)
+    assert (out / "notes.txt").read_text() == "mine"
+
+
+def test_the_report_can_go_to_stdout(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    log = _write(tmp_path / "e.parquet", random_events(50, seed=25))
+    assert main(["replay", str(log), "--out", str(tmp_path / "o"), "--report", "-", "--engine", "inline", "--quiet"]) == 0
+    assert json.loads(capsys.readouterr().out)["events"] > 0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "message"),
+    [
+        (["missing.parquet"], 3, "no such file or directory"),
+        (["e.parquet", "--workers", "0"], 3, "workers must lie between 1 and 1,024; got 0"),
+        (["e.parquet", "--partitioner", "magic"], 3, "partitioner must be one of grid; got 'magic'"),
+        (["e.parquet", "--engine", "storm"], 2, "invalid choice: 'storm'"),
+        (["e.parquet", "--stop-words", "none.txt"], 3, "stop words none.txt cannot be read"),
+        (["notes.txt"], 3, "not a readable Parquet file"),
+        (["narrow.parquet"], 3, "column 'op' (string) is missing"),
+    ],
+)
+def test_a_wrong_call_says_what_was_needed(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    arguments: list[str],
+    code: int,
+    message: str,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    _write(Path("e.parquet"), random_events(10, seed=1))
+    pq.write_table(pa.table({"seq": [1]}), "narrow.parquet")
+    Path("notes.txt").write_text("no events in here")
+    assert main(["replay", *arguments, "--out", "o", "--report", "r.json", "--quiet"]) == code
+    assert message in capsys.readouterr().err
+    assert not Path("r.json").exists()
+
+
+@pytest.mark.skipif(os.name != "posix", reason="signals")
+def test_interrupting_a_replay_ends_it_without_a_traceback(tmp_path: Path) -> None:
+    log = _write(tmp_path / "e.parquet", random_events(20_000, seed=26, publication_share=0.9))
+    command = [sys.executable, "-m", "ps2stream", "replay", str(log), "--out", str(tmp_path / "out")]
+    process = subprocess.Popen(
+        [*command, "--report", str(tmp_path / "r.json"), "--engine", "inline", "--batch-events", "1"],
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    deadline = time.monotonic() + 120
+    while not list((tmp_path / "out").glob("matches/batch-*")) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    process.send_signal(signal.SIGINT)
+    _, errors = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert "Traceback" not in errors
+    assert not (tmp_path / "r.json").exists()
+    assert not list((tmp_path / "out").glob("matches/.*.tmp"))

@@ -1,0 +1,62 @@
+"""The README's Python runs as it stands there, and its links lead somewhere."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.sql import SparkSession
+
+from ps2stream.model.matches import Match
+
+ROOT = Path(__file__).parent.parent
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+
+_BLOCK = re.compile(r"^```python\n(.*?)^```", re.MULTILINE | re.DOTALL)
+_LINK = re.compile(r"\]\(([^)#\s]*)(?:#([^)\s]+))?\)")
+_HEADING = re.compile(r"^#+ +(.+)$", re.MULTILINE)
+
+
+def python_blocks() -> list[str]:
+    return _BLOCK.findall((ROOT / "README.md").read_text(encoding="utf-8"))
+
+
+def anchors_of(page: Path) -> set[str]:
+    """Name the headings of a page as GitHub does in links."""
+    headings = _HEADING.findall(page.read_text(encoding="utf-8"))
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+def test_the_first_block_prints_the_match_that_its_comment_promises(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    inline, _ = python_blocks()
+    exec(inline, {})
+    (promised,) = re.findall(r"# (.+ <- .+)$", inline, re.MULTILINE)
+    assert capsys.readouterr().out == f"{promised}\n"
+
+
+def test_the_second_block_finds_the_same_matches_on_spark(spark: SparkSession) -> None:
+    inline, on_spark = python_blocks()
+    names: dict[str, Any] = {}
+    exec(inline, names)
+    exec(on_spark, names)
+    assert names["spark"].sparkContext is spark.sparkContext
+    found = [Match(**row) for row in names["matches"].toArrow().to_pylist()]
+    assert found == names["ps2"].match(names["events"])
+    assert found == [Match("alarm", 1, "m1", 2)]
+    (columns,) = re.findall(r"\.show\(\)  # (.+)$", on_spark, re.MULTILINE)
+    assert columns.split(", ") == names["matches"].columns
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_links_lead_to_files_and_headings_that_exist(page: Path) -> None:
+    for target, anchor in _LINK.findall(page.read_text(encoding="utf-8")):
+        if "://" in target:
+            continue
+        linked = page.parent / target if target else page
+        assert linked.exists(), f"{page.name} links to {target}"
+        if anchor:
+            assert anchor in anchors_of(linked), f"{page.name} links to {target}#{anchor}"
