@@ -19,8 +19,9 @@ class Settings:
     """How a deployment divides its work and what it takes for a term.
 
     ``grid_bits``: a worker's GI2 has ``2**grid_bits`` columns and rows over the world.
-    ``max_cells``: a region that touches more of its cells is posted on a coarser level. Postings carry bounds of
-    their own, so a fine grid wins little and costs memory; both defaults are measured (docs/performance.md).
+    ``max_cells``: a region that touches more of its cells is posted on a coarser level. Postings carry
+    bounds of their own, so a finer grid wins little and costs memory; both defaults are measured
+    (docs/performance.md).
     ``batch_events``: the most events of a micro-batch.
     ``sample_events``: how many events at the start of a stream the first plan is made from.
     """
@@ -30,7 +31,7 @@ class Settings:
     partitioner: str = "grid"
     stop_words: tuple[str, ...] = ()
     grid_bits: int = 8
-    max_cells: int = 9
+    max_cells: int = 16
     batch_events: int = 100_000
     sample_events: int = 50_000
 

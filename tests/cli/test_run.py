@@ -19,7 +19,9 @@ def _call(*arguments: str, home: Path, text: str | None = None) -> subprocess.Co
 
 
 def _publications(first: int, n: int) -> str:
-    rows = [{"id": f"p{i}", "lat": 48.1, "lon": 11.5, "text": "fire and smoke"} for i in range(first, first + n)]
+    rows = [
+        {"id": f"p{i}", "lat": 48.1, "lon": 11.5, "text": "fire and smoke"} for i in range(first, first + n)
+    ]
     return "\n".join(map(json.dumps, rows))
 
 

@@ -127,6 +127,11 @@ def test_ordered_appends_keep_their_seqs(journal: Journal, make_events: MakeEven
     assert seqs_and_ids(journal) == [(5, "e0"), (6, "e1"), (90, "e2"), (91, "n0")]
 
 
+def test_the_first_ordered_append_may_begin_at_any_seq(journal: Journal, make_events: MakeEvents) -> None:
+    assert journal.append_ordered(with_seqs(make_events(3), [-7, 0, 2])) == Appended(1, -7, 2)
+    assert journal.append_ordered(with_seqs(make_events(1), [3])) == Appended(2, 3, 3)
+
+
 @pytest.mark.parametrize(
     ("seqs", "message"),
     [

@@ -19,6 +19,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 from ps2stream.config import Settings
 from ps2stream.journal import Journal
 from ps2stream.model.events import in_order
+from ps2stream.model.schemas import BEFORE_ALL_SEQS
 from ps2stream.model.matches import Match
 from ps2stream.pipeline.inline import InlineEngine
 from ps2stream.pipeline.planning import first_plan
@@ -126,7 +127,7 @@ class Place:
 
         Return all that is out of order in the log.
         """
-        kept, late, _ = in_order(one_batch(events), None)
+        kept, late, _ = in_order(one_batch(events), BEFORE_ALL_SEQS)
         sizes = random.Random(events.num_rows)
         with Journal.open(self.journal, create=True, durable=False) as journal:
             start = int(np.searchsorted(kept.column("seq").to_numpy(), journal.last().seq, side="right"))

@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from ps2stream.config import Settings
 from ps2stream.model.events import in_order, split
-from ps2stream.model.schemas import EVENTS
+from ps2stream.model.schemas import BEFORE_ALL_SEQS, EVENTS
 from ps2stream.partitioning.plan import Plan
 from ps2stream.pipeline.planning import first_plan
 from ps2stream.pipeline.registrar import compile_updates
@@ -48,7 +48,7 @@ def publications_of(events: pa.RecordBatch) -> pa.RecordBatch:
 def random_stream(n_events: int, seed: int, **options: Any) -> pa.RecordBatch:
     """Draw events with seqs in order; other faults stay in."""
     (batch,) = random_events(n_events, seed, **options).combine_chunks().to_batches()
-    return in_order(batch, None)[0]
+    return in_order(batch, BEFORE_ALL_SEQS)[0]
 
 
 def batches_of(events: pa.RecordBatch, size: int) -> list[pa.RecordBatch]:

@@ -122,7 +122,7 @@ class Journal:
             raise JournalError(f"seqs appended to {self._path} must increase from row to row")
         with self._writing() as connection:
             end = _end(connection)
-            if len(seqs) and seqs[0] <= end.seq:
+            if len(seqs) and end.position and seqs[0] <= end.seq:
                 raise JournalError(f"seqs appended to {self._path} must be above {end.seq}; got {seqs[0]}")
             return _store(connection, table, end)
 

@@ -54,7 +54,7 @@ class GI2Settings:
 
     grid: Grid
     counters: Grid
-    max_cells: int = 9
+    max_cells: int = 16
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,6 +17,7 @@ import pyarrow.compute as pc
 from ps2stream.arrays import Float64s, Int64s
 from ps2stream.errors import SchemaError
 from ps2stream.model.schemas import (
+    AFTER_ALL_SEQS,
     EVENTS,
     OPERATIONS,
     PUBLICATIONS,
@@ -96,22 +97,17 @@ def split(events: pa.RecordBatch) -> tuple[pa.RecordBatch, pa.RecordBatch]:
     return publications, updates
 
 
-def in_order(
-    events: pa.RecordBatch, high_water: int | None
-) -> tuple[pa.RecordBatch, pa.RecordBatch, int | None]:
+def in_order(events: pa.RecordBatch, high_water: int) -> tuple[pa.RecordBatch, pa.RecordBatch, int]:
     """Keep the events whose seq is above all before it; return (kept, rejected, new high-water mark)."""
     seq = events.column("seq")
     if seq.null_count == 0 and events.num_rows:
         values = seq.to_numpy()
-        above = high_water is None or values[0] > high_water
-        if above and bool(np.all(values[1:] > values[:-1])):
+        if high_water < values[0] and values[-1] < AFTER_ALL_SEQS and np.all(values[1:] > values[:-1]):
             return events, nothing_rejected(), int(values[-1])
     kept, reasons = [], {}
     for row, value in enumerate(seq.to_pylist()):
-        if value is None:
-            reasons[row] = "seq is missing"
-        elif high_water is not None and value <= high_water:
-            reasons[row] = f"seq must be above {high_water}, the one before it; got {value}"
+        if reason := _why_not_after(value, high_water, "the one before it"):
+            reasons[row] = reason
         else:
             high_water = value
             kept.append(row)
@@ -122,17 +118,23 @@ def in_order(
 def not_late(events: pa.RecordBatch, high_water: int) -> tuple[pa.RecordBatch, pa.RecordBatch]:
     """Keep the events whose seq is above the high-water mark, in whatever order; return (kept, rejected)."""
     seq = events.column("seq")
-    late = pc.fill_null(pc.less_equal(seq, high_water), True)
-    rows = np.flatnonzero(late.to_numpy(zero_copy_only=False))
-    if not len(rows):
+    in_time = pc.and_(pc.greater(seq, high_water), pc.less(seq, AFTER_ALL_SEQS))
+    late = ~pc.fill_null(in_time, False).to_numpy(zero_copy_only=False)
+    if not late.any():
         return events, nothing_rejected()
     reasons = {
-        int(row): "seq is missing"
-        if seq[int(row)].as_py() is None
-        else f"seq must be above {high_water}, the last of the batch before; got {seq[int(row)].as_py()}"
-        for row in rows
+        int(row): _why_not_after(seq[int(row)].as_py(), high_water, "the last of the batch before") or "late"
+        for row in np.flatnonzero(late)
     }
-    return events.filter(pc.invert(late)), rejection(events, reasons)
+    return events.filter(pa.array(~late)), rejection(events, reasons)
+
+
+def _why_not_after(seq: int | None, high_water: int, what: str) -> str | None:
+    if seq is None:
+        return "seq is missing"
+    if seq <= high_water:
+        return f"seq must be above {high_water}, {what}; got {seq}"
+    return None if seq < AFTER_ALL_SEQS else f"seq must be below {AFTER_ALL_SEQS}; got {seq}"
 
 
 def check_publications(batch: pa.RecordBatch) -> tuple[Publications, pa.RecordBatch]:

@@ -9,6 +9,9 @@ SUBSCRIBE = "subscribe"
 UNSUBSCRIBE = "unsubscribe"
 OPERATIONS = (PUBLISH, SUBSCRIBE, UNSUBSCRIBE)
 
+#: A seq lies between these two: nothing comes before the one, and the other stands for "never".
+BEFORE_ALL_SEQS, AFTER_ALL_SEQS = -(1 << 63), (1 << 63) - 1
+
 #: An ordered event log, as `ps2stream replay` reads it and the journal keeps it.
 EVENTS = pa.schema(
     [

@@ -16,14 +16,13 @@ import pyarrow as pa
 from ps2stream.config import Settings
 from ps2stream.matching.index import GI2
 from ps2stream.model.events import in_order, split
+from ps2stream.model.schemas import BEFORE_ALL_SEQS
 from ps2stream.partitioning.plan import Plan
 from ps2stream.pipeline.dispatcher import Dispatcher
 from ps2stream.pipeline.merger import Merger
 from ps2stream.pipeline.registrar import Registrar, compile_updates, concat
 from ps2stream.pipeline.tally import DispatcherTally, Tally, WorkerTally
 from ps2stream.pipeline.worker import Worker
-
-_BEFORE_EVERYTHING = -(1 << 63)
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,11 +44,8 @@ class InlineEngine:
         self.registrar = Registrar(plan)
         index_settings = settings.index_settings(plan)
         self.workers = [Worker(i, GI2.create(index_settings)) for i in range(plan.n_workers)]
-        self._high_water: int | None = None
-
-    @property
-    def _horizon(self) -> int:
-        return _BEFORE_EVERYTHING if self._high_water is None else self._high_water
+        # Below it no event will come any more, so what ended up to here can be forgotten.
+        self._high_water = BEFORE_ALL_SEQS
 
     def process(self, events: pa.RecordBatch) -> Outcome:
         """Match one batch (schema EVENTS); its events have to come after all those before."""
@@ -78,14 +74,14 @@ class InlineEngine:
     def _update(self, updates: pa.RecordBatch) -> list[pa.RecordBatch]:
         """Let the registrar decide and the workers apply; return what was rejected."""
         started = time.process_time()
-        self.registrar.compact(self._horizon)
+        self.registrar.compact(self._high_water)
         compiled, malformed = compile_updates(updates, self._tokenizer)
         decided = self.registrar.decide(compiled)
         self.tally.registrar_busy_s += time.process_time() - started
         for worker in self.workers:
             with _timed(self.tally.workers[worker.worker_id]):
                 if worker.index.should_compact():
-                    worker.index = worker.index.compacted(self._horizon)
+                    worker.index = worker.index.compacted(self._high_water)
                 worker.update(decided.segment)
         return [malformed, decided.rejected]
 
@@ -107,7 +103,7 @@ class InlineEngine:
     def _match(self, worker_id: int, packets: list[pa.RecordBatch]) -> list[pa.RecordBatch]:
         worker, entry = self.workers[worker_id], self.tally.workers[worker_id]
         with _timed(entry):
-            found = [worker.match(packet, self._horizon) for packet in packets]
+            found = [worker.match(packet, self._high_water) for packet in packets]
         entry.n_updates = worker.n_updates
         counts = worker.index.counts()
         entry.n_publications, entry.n_candidates = counts.n_publications, counts.n_candidates

@@ -11,7 +11,7 @@ from ps2stream.config import Settings
 from ps2stream.journal import Journal
 from ps2stream.journal.packets import decode_events
 from ps2stream.model.events import check_publications, in_order, split
-from ps2stream.model.schemas import EVENTS, empty
+from ps2stream.model.schemas import BEFORE_ALL_SEQS, EVENTS, empty
 from ps2stream.partitioning import partitioner_named
 from ps2stream.partitioning.plan import Plan, Sample
 from ps2stream.pipeline.registrar import compile_updates
@@ -21,7 +21,7 @@ from ps2stream.registry.segments import bounds_of, ragged_of
 def sample_of(events: pa.RecordBatch, settings: Settings) -> Sample:
     """Take events as a sample; those that would be rejected do not count."""
     tokenizer = settings.tokenizer()
-    events, _, _ = in_order(events, None)
+    events, _, _ = in_order(events, BEFORE_ALL_SEQS)
     publications, updates = split(events)
     valid, _ = check_publications(publications)
     compiled, _ = compile_updates(updates, tokenizer)

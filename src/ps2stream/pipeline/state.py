@@ -33,6 +33,7 @@ from ps2stream.arrays import Int64s, MappedStorage
 from ps2stream.config import Settings
 from ps2stream.errors import StateError
 from ps2stream.matching.index import GI2, GI2Settings
+from ps2stream.model.schemas import BEFORE_ALL_SEQS
 from ps2stream.partitioning.plan import Plan
 from ps2stream.pipeline.registrar import Registrar
 from ps2stream.pipeline.worker import Worker
@@ -45,8 +46,6 @@ FORMAT = 1
 #: Settings that the files of a state depend on; a job cannot change them from one start to the next.
 _FIXED = ("n_workers", "partitioner", "stop_words", "grid_bits", "max_cells")
 BEFORE_ALL = -1
-#: The high-water mark before the first event.
-BEFORE_ALL_SEQS = -(1 << 63)
 
 
 class State:

@@ -12,8 +12,9 @@ import numpy as np
 import numpy.typing as npt
 
 from ps2stream.arrays import Float64s, Int64s, UInt8s, UInt32s, UInt64s, table_size
+from ps2stream.model.schemas import AFTER_ALL_SEQS
 
-FOREVER = np.iinfo(np.int64).max
+FOREVER = AFTER_ALL_SEQS
 
 # Positions in `head`.
 N_VERSIONS, N_ID_BYTES, N_POSTINGS, N_ENDED, N_IDS = range(5)

@@ -34,9 +34,6 @@ class SubscriptionLog:
         """Add the segment of a batch; on return it is on disk."""
         self._write(f"batch-{batch_id:012}.arrow", segment)
 
-    def has(self, batch_id: int) -> bool:
-        return (self.directory / f"batch-{batch_id:012}.arrow").exists()
-
     def snapshot(self, batch_id: int, live: pa.RecordBatch) -> None:
         """Replace everything up to a batch by what is alive after it."""
         self._write(f"snapshot-{batch_id:012}.arrow", live)
@@ -54,14 +51,13 @@ class SubscriptionLog:
 
     def read(self, after: int = -1, upto: int | None = None) -> Iterator[tuple[int, pa.RecordBatch]]:
         """Yield (batch, segment) in order; starts with the snapshot when ``after`` lies before it."""
-        base = self.base()
-        for kind, number, path in sorted(self._files(), key=lambda file: (file[1], file[0] == "batch")):
+        # One look at the directory: a snapshot that comes meanwhile must not hide both sides of it.
+        files = self._files()
+        base = max((number for kind, number, _ in files if kind == "snapshot"), default=-1)
+        for kind, number, path in sorted(files, key=lambda file: (file[1], file[0] == "batch")):
             wanted = number == base > after if kind == "snapshot" else number > max(after, base)
             if wanted and (upto is None or number <= upto):
                 yield number, self._read(path)
-
-    def n_bytes(self) -> int:
-        return sum(path.stat().st_size for _, _, path in self._files())
 
     def _files(self) -> list[tuple[str, int, Path]]:
         if not self.directory.is_dir():

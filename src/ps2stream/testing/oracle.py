@@ -15,7 +15,7 @@ import pyarrow as pa
 from ps2stream.errors import ExpressionError
 from ps2stream.model.expressions import Expression, parse
 from ps2stream.model.matches import Match
-from ps2stream.model.schemas import EVENTS, PUBLISH, SUBSCRIBE, UNSUBSCRIBE
+from ps2stream.model.schemas import AFTER_ALL_SEQS, BEFORE_ALL_SEQS, EVENTS, PUBLISH, SUBSCRIBE, UNSUBSCRIBE
 from ps2stream.text.terms import terms_of
 
 
@@ -69,7 +69,7 @@ def run(events: Iterable[Event] | pa.Table | pa.RecordBatch, stop_words: Iterabl
     stopped = frozenset(term for word in stop_words for term in terms_of(word))
     live: dict[str, _Subscription] = {}
     outcome = Outcome([], [])
-    last_seq: int | None = None
+    last_seq = BEFORE_ALL_SEQS
     for event in _rows(events):
         try:
             seq, event_id = _place_and_name(event, last_seq)
@@ -85,7 +85,7 @@ def run(events: Iterable[Event] | pa.Table | pa.RecordBatch, stop_words: Iterabl
         except _RejectedError:
             outcome.rejected.append(Rejection(event.seq, event.op, event.id))
         # A rejected event has taken its place in the order all the same.
-        if event.seq is not None and (last_seq is None or event.seq > last_seq):
+        if event.seq is not None and last_seq < event.seq < AFTER_ALL_SEQS:
             last_seq = event.seq
     return outcome
 
@@ -96,8 +96,8 @@ def _rows(events: Iterable[Event] | pa.Table | pa.RecordBatch) -> Iterable[Event
     return events
 
 
-def _place_and_name(event: Event, last_seq: int | None) -> tuple[int, str]:
-    if event.seq is None or (last_seq is not None and event.seq <= last_seq):
+def _place_and_name(event: Event, last_seq: int) -> tuple[int, str]:
+    if event.seq is None or not last_seq < event.seq < AFTER_ALL_SEQS:
         raise _RejectedError
     if not event.id:
         raise _RejectedError

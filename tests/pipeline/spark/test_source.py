@@ -13,7 +13,7 @@ from pyspark.sql.pandas.types import from_arrow_schema
 
 from laws.engines import Place, one_batch
 from ps2stream.model.events import in_order
-from ps2stream.model.schemas import EVENTS
+from ps2stream.model.schemas import BEFORE_ALL_SEQS, EVENTS
 from ps2stream.pipeline.spark.source import JournalSource
 from ps2stream.testing.generators import random_events
 
@@ -32,7 +32,7 @@ def read_into(spark: SparkSession, place: Place, name: str, **options: Any) -> p
 @pytest.fixture
 def events() -> pa.Table:
     """Events as a journal takes them: in order, each with the columns of its kind only."""
-    kept, _, _ = in_order(one_batch(random_events(500, seed=61, invalid_share=0.0)), None)
+    kept, _, _ = in_order(one_batch(random_events(500, seed=61, invalid_share=0.0)), BEFORE_ALL_SEQS)
     return pa.Table.from_batches([kept])
 
 

@@ -17,6 +17,7 @@ from pyspark.sql import SparkSession
 from ps2stream.config import Settings
 from ps2stream.journal import Journal
 from ps2stream.model.events import in_order
+from ps2stream.model.schemas import BEFORE_ALL_SEQS
 from ps2stream.pipeline.event_log import EventLog
 from ps2stream.pipeline.planning import first_plan
 from ps2stream.pipeline.sink import Sink
@@ -80,7 +81,7 @@ class Pouring(threading.Thread):
         try:
             # The log itself is still there after a crash: the copy need not survive a power cut.
             with Journal.open(self._journal, durable=False) as journal:
-                high_water = None
+                high_water = BEFORE_ALL_SEQS
                 for number, batch in enumerate(self._events.batches(_APPEND_EVENTS)):
                     kept, rejected, high_water = in_order(batch, high_water)
                     self._sink.write_rejected(number, "order", rejected)
