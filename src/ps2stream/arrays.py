@@ -119,7 +119,7 @@ class MappedStorage:
         n_bytes = max(size, 1) * dtype.itemsize
         try:
             with path.open("a+b") as file:
-                os.posix_fallocate(file.fileno(), 0, n_bytes)
+                _reserve(file.fileno(), n_bytes)
                 return np.frombuffer(mmap.mmap(file.fileno(), n_bytes), dtype)
         except OSError as error:
             if error.errno == errno.ENOSPC:
@@ -127,6 +127,13 @@ class MappedStorage:
                     f"no space left for index file {path}: {n_bytes:,} bytes were needed"
                 ) from error
             raise StateError(f"index file {path} cannot be written: {error}") from error
+
+
+def _reserve(descriptor: int, n_bytes: int) -> None:
+    if hasattr(os, "posix_fallocate"):
+        os.posix_fallocate(descriptor, 0, n_bytes)
+    else:  # macOS: a full disk ends the process there, and the next one rebuilds the index
+        os.truncate(descriptor, n_bytes)
 
 
 def create_struct(

@@ -8,7 +8,6 @@ and deletes of one subscription always go the same way.
 from __future__ import annotations
 
 import json
-import os
 import zipfile
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -18,6 +17,7 @@ import numpy as np
 
 from ps2stream.arrays import Float64s, Int32s, Int64s, Ragged, UInt64s
 from ps2stream.errors import StateError
+from ps2stream.files import whole_file
 from ps2stream.kernels import kernel, signed
 from ps2stream.model.space import Grid
 from ps2stream.text.frequencies import Frequencies, no_frequencies
@@ -100,13 +100,9 @@ class Plan:
             "n_workers": self.n_workers,
             "grid": self.grid._asdict(),
         }
-        staged = path.with_name(path.name + ".tmp")
-        with staged.open("wb") as file:
-            arrays = {**self.h1._asdict(), **self.frequencies._asdict()}
+        arrays = {**self.h1._asdict(), **self.frequencies._asdict()}
+        with whole_file(path) as file:
             np.savez(file, about=np.array(json.dumps(about)), **arrays)
-            file.flush()
-            os.fsync(file.fileno())
-        staged.replace(path)
 
     @classmethod
     def load(cls, path: Path) -> Plan:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
 from ps2stream.arrays import Int32s, Int64s, Ragged, UInt8s, UInt64s, frozen
@@ -90,7 +89,3 @@ def _gather(
             to_probes[at] = owners[j] == worker
             at += 1
     to_offsets[len(rows)] = at
-
-
-def probe_flags(probes: UInt8s) -> npt.NDArray[np.bool_]:
-    return probes.view(np.bool_)

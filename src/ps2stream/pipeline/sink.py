@@ -6,14 +6,12 @@ contents: writing it twice leaves one file. That is what makes deliveries exactl
 
 from __future__ import annotations
 
-import errno
-import os
 from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from ps2stream.errors import StateError
+from ps2stream.files import whole_file
 from ps2stream.model.schemas import MATCHES, REJECTED, empty
 
 
@@ -57,15 +55,5 @@ def _write(path: Path, batch: pa.RecordBatch) -> None:
 
 
 def write_parquet(path: Path, batch: pa.RecordBatch) -> None:
-    """Write a file so that it is complete and on disk before it has its name."""
-    staged = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-    try:
-        with staged.open("wb") as file:
-            pq.write_table(pa.Table.from_batches([batch]), file, compression="zstd")
-            file.flush()
-            os.fsync(file.fileno())
-        staged.replace(path)
-    except OSError as error:
-        staged.unlink(missing_ok=True)
-        space = "no space left for " if error.errno == errno.ENOSPC else "cannot write "
-        raise StateError(f"{space}{path}: {error}") from error
+    with whole_file(path) as file:
+        pq.write_table(pa.Table.from_batches([batch]), file, compression="zstd")

@@ -32,6 +32,7 @@ import pyarrow as pa
 from ps2stream.arrays import Int64s, MappedStorage
 from ps2stream.config import Settings
 from ps2stream.errors import StateError
+from ps2stream.files import whole_file
 from ps2stream.matching.index import GI2, GI2Settings
 from ps2stream.model.schemas import BEFORE_ALL_SEQS
 from ps2stream.partitioning.plan import Plan
@@ -68,9 +69,8 @@ class State:
         directory.mkdir(parents=True, exist_ok=True)
         plan.save(state._plan_path)
         about = {"format": FORMAT, **{name: asdict(settings)[name] for name in _FIXED}}
-        staged = directory / "job.json.tmp"
-        staged.write_text(json.dumps(about, indent=2))
-        staged.replace(directory / "job.json")
+        with whole_file(directory / "job.json") as file:
+            file.write(json.dumps(about, indent=2).encode())
         return state
 
     @classmethod
@@ -137,9 +137,8 @@ class State:
     def record_progress(self, batch_id: int, last_seq: int) -> None:
         """Remember the last seq of a batch; the one before is kept in case the batch runs again."""
         progress = {str(batch_id): last_seq, str(batch_id - 1): self.last_seq(batch_id - 1)}
-        staged = self.directory / "progress.json.tmp"
-        staged.write_text(json.dumps(progress))
-        staged.replace(self.directory / "progress.json")
+        with whole_file(self.directory / "progress.json") as file:
+            file.write(json.dumps(progress).encode())
 
     def last_seq(self, batch_id: int | None = None) -> int:
         """Return the last seq of all batches, or of those up to one, as far as it is known."""

@@ -10,8 +10,6 @@ that part gone starts from the snapshot.
 
 from __future__ import annotations
 
-import errno
-import os
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -19,6 +17,7 @@ from pathlib import Path
 import pyarrow as pa
 
 from ps2stream.errors import StateError
+from ps2stream.files import whole_file
 from ps2stream.registry.segments import SEGMENT
 
 _NAME = re.compile(r"(snapshot|batch)-(\d{12})\.arrow")
@@ -67,20 +66,8 @@ class SubscriptionLog:
 
     def _write(self, name: str, segment: pa.RecordBatch) -> None:
         self.directory.mkdir(parents=True, exist_ok=True)
-        staged = self.directory / f"{name}.tmp"
-        try:
-            with pa.OSFile(str(staged), "wb") as file, pa.ipc.new_file(file, SEGMENT) as writer:
-                writer.write_batch(segment)
-            with staged.open("rb") as written:
-                os.fsync(written.fileno())
-            staged.replace(self.directory / name)
-            directory = os.open(self.directory, os.O_RDONLY)
-            os.fsync(directory)
-            os.close(directory)
-        except OSError as error:
-            staged.unlink(missing_ok=True)
-            space = "no space left for " if error.errno == errno.ENOSPC else "cannot write "
-            raise StateError(f"{space}subscription log {self.directory / name}: {error}") from error
+        with whole_file(self.directory / name) as file, pa.ipc.new_file(file, SEGMENT) as writer:
+            writer.write_batch(segment)
 
     def _read(self, path: Path) -> pa.RecordBatch:
         try:

@@ -64,7 +64,9 @@ class MicroBatchJob:
     on_batch: Callable[[BatchDone], None] = lambda done: None
     snapshot_every: int = SNAPSHOT_EVERY
     prune_journal: bool = False
+    prune_every: int = 100_000
     _updates_since_snapshot: int = 0
+    _events_since_pruning: int = 0
     _consumed: tuple[Reference, ...] = ()
     _applied: int = field(default=-1)
     _registrar: Any = None
@@ -84,6 +86,7 @@ class MicroBatchJob:
             return
         horizon = self.state.last_seq(batch_id - 1)
         self._snapshot_when_due(batch_id - 1)
+        self._prune_when_due()
         registrar_started = time.process_time()
         n_rejected = self._update(batch_id, references, horizon)
         registrar_busy_s = time.process_time() - registrar_started
@@ -92,6 +95,7 @@ class MicroBatchJob:
         self.state.record_progress(batch_id, max(horizon, *(reference.last_seq for reference in references)))
         n_updates = sum(reference.n_updates for reference in references)
         self._updates_since_snapshot += n_updates
+        self._events_since_pruning += n_updates + sum(reference.n_publications for reference in references)
         self._consumed = references
         done = BatchDone(
             batch_id,
@@ -187,8 +191,15 @@ class MicroBatchJob:
         if self._updates_since_snapshot > n_due and batch_id <= self._applied:
             self.state.snapshot(batch_id, self._registrar.registry.live_seqs())
             self._updates_since_snapshot = 0
-            if self.prune_journal:
-                prune(self._consumed)
+
+    def _prune_when_due(self) -> None:
+        """Drop what the batch before has read from the journal, now that Spark has committed it.
+
+        Nothing needs it any more: the log holds the subscriptions, the sink the matches.
+        """
+        if self.prune_journal and self._events_since_pruning > self.prune_every:
+            prune(self._consumed)
+            self._events_since_pruning = 0
 
 
 def _parted(packets: pa.Table) -> tuple[pa.RecordBatch, list[pa.RecordBatch]]:
