@@ -173,7 +173,7 @@ def test_updates_are_read_without_publications(journal: Journal, make_events: Ma
     assert partial.publications is None
     assert partial.damage is None
     assert partial.updates == whole.updates
-    assert journal.spans(0, 1) == [PacketSpan(position=1, n_publications=4, n_updates=2)]
+    assert journal.spans(0, 1) == [PacketSpan(1, 4, 2, last_seq=6, appended_us=whole.appended_us)]
 
 
 def test_a_range_beyond_the_end_is_refused(journal: Journal, make_events: MakeEvents) -> None:
