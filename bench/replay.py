@@ -110,7 +110,9 @@ def fingerprint(matches: Path) -> tuple[int, int]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--subscriptions", type=int, default=1_000_000)
     parser.add_argument("--events", type=int, default=1_200_000)
     parser.add_argument("--seed", type=int, default=7)

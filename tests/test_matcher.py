@@ -48,7 +48,7 @@ def test_a_subscription_matches_by_itself_as_in_the_engine() -> None:
 
 
 def test_values_are_checked_when_they_are_made() -> None:
-    with pytest.raises(RegionError, match="min_lat <= max_lat; got 3.0 > 2.0"):
+    with pytest.raises(RegionError, match=r"min_lat <= max_lat; got 3\.0 > 2\.0"):
         ps2.Region(0.0, 3.0, 1.0, 2.0)
     with pytest.raises(RegionError, match=r"publication 'p': lat must lie in \[-90, 90\]; got 91"):
         ps2.Publication("p", "x", lat=91.0, lon=0.0)

@@ -12,8 +12,6 @@ from hypothesis import strategies as st
 from ps2stream.errors import JournalError, SchemaError
 from ps2stream.journal import packets
 from ps2stream.journal.packets import (
-    PUBLICATIONS,
-    UPDATES,
     checksum,
     conform,
     decode_publications,
@@ -22,7 +20,7 @@ from ps2stream.journal.packets import (
     split,
     verify,
 )
-from ps2stream.model.schemas import EVENTS
+from ps2stream.model.schemas import EVENTS, PUBLICATIONS, UPDATES
 
 MakeEvents = Callable[..., pa.RecordBatch]
 

@@ -19,8 +19,8 @@ from pyspark.sql.streaming.query import StreamingQuery
 from ps2stream.config import Settings
 from ps2stream.journal import Journal
 from ps2stream.model.events import in_order
-from ps2stream.model.schemas import BEFORE_ALL_SEQS
 from ps2stream.model.matches import Match
+from ps2stream.model.schemas import BEFORE_ALL_SEQS
 from ps2stream.pipeline.inline import InlineEngine
 from ps2stream.pipeline.planning import first_plan
 from ps2stream.pipeline.reports import DispatcherReport, WorkerReport

@@ -16,7 +16,7 @@ from pipeline.streams import (
     subscribe,
     updates_of,
 )
-from ps2stream.pipeline.dispatcher import Dispatcher, probe_flags
+from ps2stream.pipeline.dispatcher import Dispatcher
 from ps2stream.pipeline.packets import ROUTED
 from ps2stream.pipeline.registrar import Registrar
 from ps2stream.routing.layout import Postings
@@ -83,10 +83,6 @@ def test_no_publications_make_no_packets() -> None:
     done = _dispatcher(subscribe(1, "a")).dispatch(publications_of(events_of()))
     assert done.packets == {}
     assert (done.n_publications, done.n_discarded, done.rejected.num_rows) == (0, 0, 0)
-
-
-def test_flags_are_the_bytes_of_a_packet_seen_as_truth() -> None:
-    assert probe_flags(np.array([1, 0, 1], np.uint8)).tolist() == [True, False, True]
 
 
 def test_removing_what_was_added_leaves_a_dispatcher_that_discards_everything() -> None:

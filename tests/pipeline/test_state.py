@@ -27,11 +27,12 @@ from ps2stream.arrays import MappedStorage
 from ps2stream.errors import StateError
 from ps2stream.matching.index import GI2
 from ps2stream.matching.layout import DTYPES, HEAD_SIZE, needed_sizes
+from ps2stream.model.schemas import BEFORE_ALL_SEQS
 from ps2stream.partitioning.plan import Plan
 from ps2stream.pipeline import state as state_module
 from ps2stream.pipeline.dispatcher import Dispatcher
 from ps2stream.pipeline.registrar import Registrar
-from ps2stream.pipeline.state import BEFORE_ALL_SEQS, State, WorkerHome
+from ps2stream.pipeline.state import State, WorkerHome
 from ps2stream.pipeline.worker import Worker
 
 EVERY_BATCH = 8

@@ -8,9 +8,10 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+from ps2stream.model.matches import Match
 from ps2stream.model.schemas import EVENTS, PUBLISH, SUBSCRIBE, UNSUBSCRIBE
 from ps2stream.testing import oracle
-from ps2stream.testing.oracle import Event, Match, Rejection
+from ps2stream.testing.oracle import Event, Rejection
 
 
 def subscribe(

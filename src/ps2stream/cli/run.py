@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import math
 import signal
 import sys
 from typing import TYPE_CHECKING, Any
@@ -135,17 +136,16 @@ def _print_line(meter: Meter, elapsed_s: float, *, as_json: bool) -> None:
         }
         print(json.dumps(line), flush=True)
         return
-    latency = (
-        ""
-        if recent.latency_p50_ms != recent.latency_p50_ms
-        else f", latency {recent.latency_p50_ms:,.0f} ms p50"
-    )
-    print(
-        f"{elapsed_s:7.0f} s  {tally.n_events:,} events ({recent.events_per_s:,.0f}/s), {tally.n_matches:,} matches, "
-        f"{tally.n_rejected:,} rejected, {tally.n_subscriptions:,} subscriptions{latency}",
-        file=sys.stderr,
-    )
+    figures = [
+        f"{tally.n_events:,} events ({recent.events_per_s:,.0f}/s)",
+        f"{tally.n_matches:,} matches",
+        f"{tally.n_rejected:,} rejected",
+        f"{tally.n_subscriptions:,} subscriptions",
+    ]
+    if not math.isnan(recent.latency_p50_ms):
+        figures.append(f"latency {recent.latency_p50_ms:,.0f} ms p50")
+    print(f"{elapsed_s:7.0f} s  {', '.join(figures)}", file=sys.stderr)
 
 
 def _or_none(value: float) -> float | None:
-    return None if value != value else value
+    return None if math.isnan(value) else value
