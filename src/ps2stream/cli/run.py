@@ -78,6 +78,7 @@ def run(arguments: argparse.Namespace) -> int:
     signal.signal(signal.SIGTERM, _interrupt)
     meter, state = Meter(settings), State(home.state)
     started = time.monotonic()
+    print("starting (a new machine compiles kernels first, which takes a minute)", file=sys.stderr)
     spark = local_session("ps2stream run", log=home.state / "spark.log")
     try:
         warm_up(spark)

@@ -122,8 +122,8 @@ def find_slot(map_slot: UInt32s, records: Records, seq_from: int) -> int:
 class _Lists(NamedTuple):
     """The part of the arrays that posting works on.
 
-    numba takes a struct apart when it calls: with all of :class:`GI2Arrays` on every call an
-    insert took twice as long.
+    numba takes a struct apart on every call: with all of :class:`GI2Arrays` an insert took half as
+    long again (docs/performance.md).
     """
 
     head: Int64s
