@@ -5,7 +5,7 @@
 A clause's head packs how many words it lies behind the record's start (32 bits), its number
 of terms (31 bits) and whether it is the last one. Records start at multiples of four words, so that
 ``slot = position / 4`` addresses the region for :func:`contains` and :func:`cover`. One array a field
-instead, each a cache miss of its own, was two to three times slower (docs/performance.md).
+instead, for records and for the table of lists, was two to three times slower (docs/performance.md).
 """
 
 from __future__ import annotations
