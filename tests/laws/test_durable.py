@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -13,6 +14,7 @@ from pyspark.sql import SparkSession
 from laws.engines import Place, sorted_outcome
 from ps2stream.config import Settings
 from ps2stream.journal import Journal
+from ps2stream.pipeline.spark.job import MicroBatchJob
 from ps2stream.testing import oracle
 from ps2stream.testing.generators import random_events
 
@@ -75,7 +77,11 @@ def test_a_stopped_job_goes_on_where_it_was(
     assert_as_the_oracle_says(place, events, late)
 
 
-def test_events_that_come_while_the_job_is_down_are_not_missed(spark: SparkSession, place: Place) -> None:
+def test_events_that_come_while_the_job_is_down_are_not_missed(
+    spark: SparkSession, place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pruning_often = functools.partial(MicroBatchJob, prune_every=50)
+    monkeypatch.setattr("ps2stream.pipeline.spark.stream.MicroBatchJob", pruning_often)
     events = random_events(900, seed=42)
     late = []
     for start in (0, 300, 600):

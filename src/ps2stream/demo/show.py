@@ -86,7 +86,8 @@ class Publisher(threading.Thread):
 
     def sample(self, match: dict[str, object]) -> SampleMatch | None:
         """Fill a match with what its people wrote, if that is still remembered."""
-        for batch in reversed(self._recent):
+        # A copy: the publisher goes on appending.
+        for batch in reversed(self._recent.copy()):
             rows = batch.filter(pc.equal(batch.column("id"), pa.scalar(str(match["publication_id"]))))
             if rows.num_rows:
                 row = rows.to_pylist()[0]

@@ -33,6 +33,12 @@ def drain(place: Place) -> None:
         assert wait_until_gone(job.pid) == []
 
 
+def wait_for_flight(place: Place, job: Job) -> None:
+    """Wait until a batch has begun: between two batches a process has nothing to lose."""
+    while job.is_running and not batch_in_flight(place):
+        time.sleep(0.01)
+
+
 def assert_every_match_once(place: Place) -> int:
     expected = sorted_outcome(oracle.run(journal_events(place)))
     delivered = place.outcome([])
@@ -79,7 +85,8 @@ def test_killed_python_processes_cost_no_match_and_double_none(place: Place, see
             with Job(place.directory) as job:
                 while n_killed < N_KILLS and job.is_running:
                     batches += job.wait_for_batches(rng.randint(1, 2))
-                    time.sleep(rng.uniform(0.0, 0.7))
+                    wait_for_flight(place, job)
+                    time.sleep(rng.uniform(0.0, 0.4))
                     victims = job.task_processes() if rng.random() < 0.7 else job.python_processes()
                     if victims:
                         n_in_flight += batch_in_flight(place)
