@@ -50,5 +50,16 @@ def raise_failure(query: StreamingQuery) -> None:
     failure = query.exception()
     if failure is None:
         raise StateError("the stream was stopped")
-    own = _OWN_ERROR.search(str(failure))
-    raise PS2StreamError(own[2] if own else f"the stream failed: {failure}") from failure
+    raise PS2StreamError(_in_our_words(str(failure))) from failure
+
+
+def _in_our_words(failure: str) -> str:
+    own = _OWN_ERROR.search(failure)
+    if own:
+        return own[2]
+    if "No space left on device" in failure:  # Java does not say where
+        return (
+            "no space left on a disk that Spark writes to: that of the state (its checkpoint) or that of "
+            f"Spark's own files (SPARK_LOCAL_DIRS): {failure}"
+        )
+    return f"the stream failed: {failure}"
