@@ -64,3 +64,24 @@ def test_the_package_has_no_attribute_it_does_not_list() -> None:
     with pytest.raises(AttributeError, match="no attribute 'nonsense'"):
         ps2.nonsense  # noqa: B018
     assert all(hasattr(ps2, name) for name in ps2.__all__)
+
+
+def test_events_after_a_table_come_after_all_its_seqs() -> None:
+    matcher = ps2.Matcher()
+    table = ps2.event_table([ps2.Publication("p", "x", lat=0.0, lon=0.0)] * 2)
+    matcher.process(table.set_column(0, "seq", [[10, 3]]))
+    matcher.subscribe(ps2.Subscription("a", "fire", LONDON))
+    assert len(matcher.publish(ps2.Publication("q", "fire", lat=51.5, lon=0.0))) == 1
+
+
+def test_a_subscription_that_is_not_accepted_says_why() -> None:
+    matcher = ps2.Matcher(ps2.Settings(n_workers=1, stop_words=("the",)))
+    with pytest.raises(PS2StreamError, match=r"subscribe 's': .*stop words"):
+        matcher.subscribe(ps2.Subscription("s", "the", LONDON))
+
+
+def test_what_is_no_event_and_no_text_is_named() -> None:
+    with pytest.raises(TypeError, match="an event must be a Publication"):
+        ps2.match(["x"])
+    with pytest.raises(PS2StreamError, match="must be valid Unicode"):
+        ps2.Publication("p", "\ud800", lat=0.0, lon=0.0)

@@ -13,10 +13,9 @@ from typing import NamedTuple
 import numpy as np
 
 from ps2stream.arrays import Float64s, Int64s, UInt32s, UInt64s, n_bytes
-from ps2stream.kernels import kernel
+from ps2stream.kernels import kernel, signed
 from ps2stream.matching.layout import Found, Probes, Subscriptions
 from ps2stream.matching.probe import holds
-from ps2stream.matching.records import signed
 from ps2stream.model.space import Grid, cell_seed, cell_term_key, column_of, contains, cover, row_of
 
 N_LISTS, N_NODES, N_CANDIDATES, N_DONE = range(4)

@@ -70,7 +70,10 @@ def _plain(function: _Function) -> _Function:
 
 @inlined
 def signed(value: Any) -> int:
-    """Take a number of any width as a signed one, so that arithmetic with it cannot wrap at 0."""
+    """Take a number of any width as a signed one.
+
+    numba makes a float of the sum of an unsigned and a signed number, and its ``int`` keeps one unsigned.
+    """
     return np.int64(value)  # type: ignore[return-value]  # to the rest of a kernel that is an int
 
 

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 import pyarrow as pa
 
 from ps2stream.config import Settings
+from ps2stream.errors import PS2StreamError
 from ps2stream.model.events import conform
 from ps2stream.model.matches import Match
 from ps2stream.model.publications import Publication
@@ -16,6 +17,7 @@ from ps2stream.pipeline.inline import InlineEngine, Outcome
 from ps2stream.pipeline.planning import first_plan
 
 Event = Publication | Subscription | Unsubscription
+Events = Iterable[Event] | pa.Table | pa.RecordBatch
 
 
 def event_table(events: Iterable[Event], first_seq: int = 1) -> pa.Table:
@@ -33,6 +35,8 @@ def _row(event: Event) -> dict[str, object]:
             return {"op": SUBSCRIBE, "id": id, "expression": expression, **corners}
         case Unsubscription(id):
             return {"op": UNSUBSCRIBE, "id": id}
+        case _:
+            raise TypeError(f"an event must be a Publication, Subscription or Unsubscription; got {event!r}")
 
 
 class Matcher:
@@ -45,26 +49,26 @@ class Matcher:
     def __init__(self, settings: Settings | None = None) -> None:
         settings = settings or Settings(n_workers=1, n_dispatchers=1)
         self._engine = InlineEngine(first_plan(empty(EVENTS), settings), settings)
-        self._next_seq = 1
 
-    def process(self, events: Iterable[Event] | pa.Table) -> Outcome:
+    def process(self, events: Events) -> Outcome:
         """Take events in order; return their matches and what was rejected as Arrow batches.
 
         A table brings its own seqs (schema EVENTS); other events are numbered here.
         """
-        table = conform(events) if isinstance(events, pa.Table) else event_table(events, self._next_seq)
+        if isinstance(events, pa.RecordBatch):
+            events = pa.Table.from_batches([events])
+        next_seq = max(self._engine.high_water, 0) + 1
+        table = conform(events) if isinstance(events, pa.Table) else event_table(events, next_seq)
         batches = table.combine_chunks().to_batches()
-        outcome = self._engine.process(batches[0] if batches else empty(EVENTS))
-        if table.num_rows and (last := table.column("seq")[-1].as_py()) is not None:
-            self._next_seq = max(self._next_seq, last + 1)
-        return outcome
+        return self._engine.process(batches[0] if batches else empty(EVENTS))
 
     def publish(self, publication: Publication) -> list[Match]:
         """Return the matches of one publication."""
-        return _matches(self.process([publication]))
+        return _matches(_accepted(self.process([publication])))
 
     def subscribe(self, subscription: Subscription) -> None:
-        self.process([subscription])
+        """Begin a subscription, or replace the one of its id; raise why if it is not accepted."""
+        _accepted(self.process([subscription]))
 
     def unsubscribe(self, subscription_id: str) -> bool:
         """End a subscription; say whether there was one."""
@@ -72,7 +76,14 @@ class Matcher:
         return bool(outcome.rejected.num_rows == 0)
 
 
-def match(events: Iterable[Event] | pa.Table, settings: Settings | None = None) -> list[Match]:
+def _accepted(outcome: Outcome) -> Outcome:
+    if outcome.rejected.num_rows:
+        record = outcome.rejected.to_pylist()[0]
+        raise PS2StreamError(f"{record['op']} {record['id']!r}: {record['reason']}")
+    return outcome
+
+
+def match(events: Events, settings: Settings | None = None) -> list[Match]:
     """Return the matches of an event log, ordered by publication."""
     return _matches(Matcher(settings).process(events))
 

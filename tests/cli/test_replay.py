@@ -175,6 +175,20 @@ def test_a_wrong_call_says_what_was_needed(
     assert not Path("r.json").exists()
 
 
+@pytest.mark.parametrize("report", ["nowhere/r.json", "."])
+def test_a_report_without_a_place_is_noticed_before_old_results_go(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], report: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    _write(Path("e.parquet"), random_events(300, seed=1))
+    base = ["replay", "e.parquet", "--out", "o", "--engine", "inline", "--quiet", "--report"]
+    assert main([*base, "r.json"]) == 0
+    before = _matches(Path("o"))
+    assert main([*base, report]) == 3
+    assert "the report needs a file" in capsys.readouterr().err
+    assert _matches(Path("o")) == before
+
+
 @pytest.mark.skipif(os.name != "posix", reason="signals")
 def test_interrupting_a_replay_ends_it_without_a_traceback(tmp_path: Path) -> None:
     log = _write(tmp_path / "e.parquet", random_events(20_000, seed=26, publication_share=0.9))

@@ -238,3 +238,41 @@ def test_rejected_records_keep_whatever_is_known() -> None:
     rows = [(None, None, None, "unreadable"), (5, "publish", "p", "late")]
     assert [tuple(row.values()) for row in rejected_records(rows).to_pylist()] == rows
     assert rejected_records([]).schema == REJECTED
+
+
+def _strings(*values: bytes | None) -> pa.Array:
+    """Make an Arrow string array of any bytes, as a file may hold them."""
+    binary = pa.array(values, pa.binary())
+    return pa.Array.from_buffers(pa.string(), len(values), binary.buffers())
+
+
+def test_bytes_that_are_no_utf8_are_rejected_and_the_record_can_be_read() -> None:
+    columns = {
+        "seq": [1, 2, 3],
+        "id": _strings(b"ok", b"bad\xff", b"fine"),
+        "lat": [1.0, 99.0, 1.0],
+        "lon": [1.0] * 3,
+        "text": _strings(b"caf\xc3\xa9", b"x", b"\xf0\x28"),
+    }
+    batch = pa.RecordBatch.from_arrays(
+        [pa.array(columns[name]) for name in PUBLICATIONS.names], PUBLICATIONS.names
+    )
+    valid, rejected = check_publications(batch)
+    assert valid.ids.to_pylist() == ["ok"]
+    assert rejected.column("reason").to_pylist() == ["id is not valid UTF-8", "text is not valid UTF-8"]
+    assert rejected.column("id").to_pylist() == ["bad\ufffd", "fine"]
+
+
+def test_updates_with_bytes_that_are_no_utf8_are_rejected() -> None:
+    rows = {
+        "seq": pa.array([1, 2, 3]),
+        "op": _strings(b"unsubscribe", b"subscribe", b"sub\xff"),
+        "id": _strings(b"\xff", b"a", b"b"),
+        "expression": _strings(None, b"fire \xff", None),
+        **{name: pa.array([0.0] * 3) for name in ("min_lon", "min_lat", "max_lon", "max_lat")},
+    }
+    valid, rejected = check_updates(pa.RecordBatch.from_pydict(rows))
+    assert len(valid.seq) == 0
+    reasons = rejected.column("reason").to_pylist()
+    assert reasons[:2] == ["id is not valid UTF-8", "expression is not valid UTF-8"]
+    assert "got 'sub\ufffd'" in reasons[2]

@@ -116,3 +116,28 @@ def test_a_sample_has_both_kinds_even_when_the_log_begins_with_one() -> None:
     kinds = sample_of_both(parts, 60).column("op").to_pylist()
     assert kinds.count("publish") == 30
     assert len(kinds) == 60
+
+
+def test_a_seq_that_does_not_fit_is_named_with_its_file(tmp_path: Path) -> None:
+    events = random_events(10, seed=7)
+    table = events.set_column(0, "seq", pa.array([2**63 + 5] * 10, pa.uint64()))
+    pq.write_table(table, tmp_path / "wide.parquet")
+    with pytest.raises(SchemaError, match=r"wide\.parquet"):
+        EventLog(tmp_path)
+
+
+def test_a_damaged_page_is_named_with_its_file(tmp_path: Path) -> None:
+    path = tmp_path / "torn.parquet"
+    pq.write_table(random_events(500, seed=8), path)
+    data = bytearray(path.read_bytes())
+    data[40:4000] = bytes(3960)
+    path.write_bytes(bytes(data))
+    with pytest.raises(SchemaError, match=r"torn\.parquet: cannot be read"):
+        list(EventLog(path).batches(100))
+
+
+def test_a_directory_with_the_name_of_a_file_is_looked_into(tmp_path: Path) -> None:
+    events = random_events(20, seed=9, invalid_share=0.0)
+    (tmp_path / "part.parquet").mkdir()
+    pq.write_table(events, tmp_path / "part.parquet" / "a.parquet")
+    assert EventLog(tmp_path).n_events == 20

@@ -24,11 +24,11 @@ from pipeline.streams import (
     unsubscribe,
     updates_of,
 )
+from ps2stream.matching.layout import FOREVER
 from ps2stream.model.events import split
 from ps2stream.partitioning.plan import Plan
 from ps2stream.pipeline.dispatcher import Dispatcher
 from ps2stream.pipeline.registrar import COMPILED, Registrar, compile_updates
-from ps2stream.registry.layout import FOREVER
 from ps2stream.registry.segments import SEGMENT
 from ps2stream.routing.layout import LEVELS
 

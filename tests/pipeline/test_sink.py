@@ -92,3 +92,13 @@ def test_a_full_disk_is_reported_and_leaves_no_part_of_a_file(tmp_path: Path) ->
 def test_a_directory_that_is_not_there_is_reported(tmp_path: Path) -> None:
     with pytest.raises(StateError, match=r"cannot write .*a\.parquet"):
         write_parquet(tmp_path / "nowhere" / "a.parquet", _matches(1))
+
+
+def test_a_sink_belongs_to_one_job_until_it_is_cleared(tmp_path: Path) -> None:
+    sink = Sink(tmp_path)
+    sink.claim("one")
+    sink.claim("one")
+    with pytest.raises(StateError, match="belongs to another job"):
+        Sink(tmp_path).claim("two")
+    sink.clear()
+    sink.claim("two")

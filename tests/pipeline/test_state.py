@@ -104,6 +104,12 @@ def _arrays(job: Job) -> Path:
     return job.state.directory / "index" / f"worker-{WORKER:03}" / "arrays"
 
 
+def test_a_snapshot_of_nothing_is_a_snapshot(tmp_path: Path) -> None:
+    state = State(tmp_path / "state")
+    state.snapshot(3, np.empty(0, np.int64))
+    assert [(number, segment.num_rows) for number, segment in state.log.read()] == [(3, 0)]
+
+
 def _n_bytes(directory: Path) -> int:
     return sum(path.stat().st_size for path in directory.iterdir())
 

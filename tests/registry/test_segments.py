@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ps2stream.registry.layout import FOREVER
+from ps2stream.matching.layout import FOREVER
 from ps2stream.registry.segments import SEGMENT, begins, bounds_of, ragged_of, rows_of, subscriptions_of
 
 pytestmark = pytest.mark.kernel

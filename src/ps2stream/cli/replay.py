@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -72,6 +73,7 @@ def run(arguments: argparse.Namespace) -> int:
 
     settings = settings_from(arguments)
     started = time.monotonic()
+    _check_report(arguments.report)
     events = EventLog(arguments.events)
     sink = Sink(arguments.out)
     sink.clear()
@@ -97,6 +99,15 @@ def run(arguments: argparse.Namespace) -> int:
     else:
         Path(arguments.report).write_text(text + "\n")
     return 0
+
+
+def _check_report(name: str) -> None:
+    """Notice before the work, not after it, that its figures have nowhere to go."""
+    from ps2stream.errors import ConfigError
+
+    path = Path(name)
+    if name != "-" and (path.is_dir() or not os.access(path.parent, os.W_OK)):
+        raise ConfigError(f"the report needs a file in a directory that can be written to; got {name}")
 
 
 def _inline(events: EventLog, out: Path, settings: Settings, on_progress: Any) -> tuple[Tally, float]:

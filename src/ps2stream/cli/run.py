@@ -49,7 +49,7 @@ def add_parser(subparsers: Any) -> None:
         "--until-idle", action="store_true", help="stop when everything in the journal is processed"
     )
     parser.add_argument(
-        "--prune", action="store_true", help="drop events from the journal once a snapshot covers them"
+        "--prune", action="store_true", help="drop events from the journal once they are processed"
     )
     parser.add_argument(
         "--interval", metavar="S", type=float, default=0.0, help="seconds between batches (default: 0)"

@@ -20,10 +20,10 @@ from ps2stream.cli.positions import position_of
 from ps2stream.errors import PS2StreamError
 from ps2stream.journal import Journal
 from ps2stream.journal.packets import decode_updates
+from ps2stream.matching.layout import FOREVER
 from ps2stream.model.schemas import REJECTED
 from ps2stream.pipeline.registrar import COMPILED, compile_updates
 from ps2stream.pipeline.state import State
-from ps2stream.registry.layout import FOREVER
 from ps2stream.registry.segments import BOUNDS, SEGMENT
 from ps2stream.text.tokenizer import Tokenizer
 

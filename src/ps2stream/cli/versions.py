@@ -10,9 +10,9 @@ from ps2stream.cli.home import Home
 from ps2stream.cli.subscribed import decisions, pending, settled
 from ps2stream.errors import JournalError
 from ps2stream.journal import Journal
+from ps2stream.matching.layout import FOREVER
 from ps2stream.model.schemas import BEFORE_ALL_SEQS
 from ps2stream.model.space import Region
-from ps2stream.registry.layout import FOREVER
 from ps2stream.registry.segments import BOUNDS
 
 

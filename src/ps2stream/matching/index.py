@@ -17,7 +17,7 @@ from ps2stream.arrays import (
     n_bytes,
     open_struct,
 )
-from ps2stream.matching.insert import end, insert, is_table_full, refill_map, rehash_lists
+from ps2stream.matching.insert import LENGTH, end, insert, is_table_full, refill_map, rehash_lists
 from ps2stream.matching.layout import (
     DTYPES,
     FOREVER,
@@ -197,7 +197,7 @@ class GI2:
             arrays.head[TABLE_SIZE] = len(table)
         else:
             # The largest list may need to move to twice its room, whatever the pool's size.
-            longest = int((arrays.list_table[1::2] & np.uint64(0xFFFFFFFF)).max())
+            longest = int((arrays.list_table[1::2] & LENGTH).max())
             self._grow("postings", 2 * (int(arrays.head[N_ROOM]) + 2 * longest + 1))
 
     def _grow(self, name: str, size: int) -> None:

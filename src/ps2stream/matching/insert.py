@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ps2stream.arrays import Float64s, Int64s, UInt32s, UInt64s
-from ps2stream.kernels import kernel
+from ps2stream.kernels import kernel, signed
 from ps2stream.matching.layout import (
     FREE,
     LAST_SLOT,
@@ -32,11 +32,11 @@ from ps2stream.matching.records import (
     is_last,
     n_terms_at,
     pack,
-    signed,
     size_at,
     views_of,
 )
 from ps2stream.model.space import (
+    NO_LIMIT,
     Cover,
     Grid,
     cell_seed,
@@ -193,7 +193,7 @@ def _append_posting(lists: _Lists, key: np.uint64, bloom: np.uint64, word: np.ui
 def count_cells(cells: tuple[Int64s, Int64s], counters: Grid, records: Records, slot: int, sign: int) -> None:
     """Add (or subtract) a subscription to the counters of the grid^t cells it overlaps."""
     n_subscriptions, n_bytes = cells
-    place = cover(counters, records.floats, slot, counters_limit())
+    place = cover(counters, records.floats, slot, NO_LIMIT)
     size = size_at(records, slot)
     last = (1 << counters.bits) - 1
     for r in range(place.n_rows):
@@ -201,12 +201,6 @@ def count_cells(cells: tuple[Int64s, Int64s], counters: Grid, records: Records, 
             cell = (place.row + r) << counters.bits | ((place.column + c) & last)
             n_subscriptions[cell] += sign
             n_bytes[cell] += sign * size
-
-
-@kernel
-def counters_limit() -> int:
-    """Let :func:`cover` stay on level 0 for whatever size of region."""
-    return 1 << 62
 
 
 @kernel

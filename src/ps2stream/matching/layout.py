@@ -20,9 +20,10 @@ import numpy as np
 import numpy.typing as npt
 
 from ps2stream.arrays import Float64s, Int64s, UInt32s, UInt64s
+from ps2stream.model.schemas import AFTER_ALL_SEQS
 
 #: seq_to of a subscription that nobody has ended.
-FOREVER = np.iinfo(np.int64).max
+FOREVER = AFTER_ALL_SEQS
 
 # Positions in `head`. Words are those of records. Room is what lists take for the postings they hold.
 N_SUBS, N_ENDED, N_WORDS, N_ROOM, N_POSTINGS, N_LISTS, STEP, LAST_SLOT, TABLE_SIZE, MAP_SIZE = range(10)

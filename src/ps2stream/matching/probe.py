@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ps2stream.arrays import UInt64s
-from ps2stream.kernels import kernel
+from ps2stream.kernels import kernel, signed
 from ps2stream.matching.insert import LENGTH, bloom_of, find_list, quantise, remove_posting
 from ps2stream.matching.layout import LEVELS, Found, GI2Arrays, Probes
 from ps2stream.matching.records import (
@@ -15,7 +15,6 @@ from ps2stream.matching.records import (
     SLOT_WORDS,
     Records,
     n_terms_at,
-    signed,
     start_of,
     views_of,
 )

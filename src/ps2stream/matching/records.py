@@ -10,27 +10,18 @@ instead, for records and for the table of lists, was two to three times slower (
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from ps2stream.arrays import Float64s, Int64s, UInt64s
-from ps2stream.kernels import kernel
+from ps2stream.kernels import kernel, signed
 from ps2stream.matching.layout import Subscriptions
 
 SLOT_WORDS = 4
 SEQ_FROM, SEQ_TO, CLAUSES = 4, 5, 6
 #: The most words of a record that are neither term nor clause head.
 OVERHEAD_WORDS = CLAUSES + SLOT_WORDS - 1
-
-
-@kernel
-def signed(number: np.integer[Any]) -> int:
-    """Return a number that takes part in signed arithmetic.
-
-    numba makes a float of the sum of an unsigned and a signed number, and its ``int`` keeps one unsigned.
-    """
-    return np.int64(number)  # type: ignore[return-value]
 
 
 class Records(NamedTuple):

@@ -142,6 +142,7 @@ def check_publications(batch: pa.RecordBatch) -> tuple[Publications, pa.RecordBa
     lat, lon = _floats(batch.column("lat")), _floats(batch.column("lon"))
     bad = _bad_ids(batch.column("id")) | _out_of(lat, MAX_LAT) | _out_of(lon, MAX_LON)
     bad |= pc.is_null(batch.column("text")).to_numpy(zero_copy_only=False)
+    bad |= _not_utf8(batch.column("id")) | _not_utf8(batch.column("text"))
     rejected = nothing_rejected()
     if bad.any():
         reasons = {int(row): _why_not_publish(batch, int(row)) for row in np.flatnonzero(bad)}
@@ -165,6 +166,8 @@ def check_updates(batch: pa.RecordBatch) -> tuple[Updates, pa.RecordBatch]:
     no_expression = pc.is_null(batch.column("expression")).to_numpy(zero_copy_only=False)
     bad = ~(is_subscribe | is_unsubscribe) | _bad_ids(batch.column("id"))
     bad |= is_subscribe & (bad_region | no_expression)
+    for name in ("id", "expression"):
+        bad |= _not_utf8(batch.column(name))
     rejected = nothing_rejected()
     if bad.any():
         reasons = {int(row): _why_not_update(batch, int(row)) for row in np.flatnonzero(bad)}
@@ -184,8 +187,10 @@ def check_updates(batch: pa.RecordBatch) -> tuple[Updates, pa.RecordBatch]:
 def rejection(batch: pa.RecordBatch, reasons: dict[int, str], op: str | None = None) -> pa.RecordBatch:
     """Build rejected records for some rows of a batch; ``op`` where the batch has no such column."""
     rows = pa.array(list(reasons), pa.int64())
-    ops = batch.column("op").take(rows) if op is None else pa.array([op] * len(reasons), pa.string())
-    columns = [batch.column("seq").take(rows), ops, batch.column("id").take(rows)]
+    ops = (
+        _readable(batch.column("op").take(rows)) if op is None else pa.array([op] * len(reasons), pa.string())
+    )
+    columns = [batch.column("seq").take(rows), ops, _readable(batch.column("id").take(rows))]
     return pa.RecordBatch.from_arrays(
         [*columns, pa.array(list(reasons.values()), pa.string())], schema=REJECTED
     )
@@ -217,19 +222,56 @@ def _bad_ids(ids: pa.Array) -> _Mask:
     return mask
 
 
+def _not_utf8(strings: pa.Array) -> _Mask:
+    """Mark the strings whose bytes are no UTF-8: Arrow takes them over from a file unread."""
+    try:
+        strings.cast(pa.binary()).cast(pa.string())
+    except pa.ArrowInvalid:
+        values = strings.cast(pa.binary()).to_pylist()
+        return np.array([value is not None and not _is_utf8(value) for value in values], np.bool_)
+    return np.zeros(len(strings), np.bool_)
+
+
+def _is_utf8(value: bytes) -> bool:
+    try:
+        value.decode()
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
+def _readable(strings: pa.Array) -> pa.Array:
+    """Replace what is no UTF-8, so that the record of a rejection can be read."""
+    if not _not_utf8(strings).any():
+        return strings
+    values = strings.cast(pa.binary()).to_pylist()
+    return pa.array([value and value.decode(errors="replace") for value in values], pa.string())
+
+
+def _value(batch: pa.RecordBatch, name: str, row: int) -> object:
+    column = batch.column(name).slice(row, 1)
+    return (_readable(column) if pa.types.is_string(column.type) else column)[0].as_py()
+
+
 def _why_not_publish(batch: pa.RecordBatch, row: int) -> str:
-    if not batch.column("id")[row].as_py():
+    if not _value(batch, "id", row):
         return "id must be a non-empty string"
+    for name in ("id", "text"):
+        if _not_utf8(batch.column(name).slice(row, 1))[0]:
+            return f"{name} is not valid UTF-8"
     reason = check_point(batch.column("lon")[row].as_py(), batch.column("lat")[row].as_py())
     return reason or "text is missing"
 
 
 def _why_not_update(batch: pa.RecordBatch, row: int) -> str:
-    op = batch.column("op")[row].as_py()
+    op = _value(batch, "op", row)
     if op not in OPERATIONS:
         return f"op must be one of {', '.join(OPERATIONS)}; got {op!r}"
-    if not batch.column("id")[row].as_py():
+    if not _value(batch, "id", row):
         return "id must be a non-empty string"
+    for name in ("id", "expression"):
+        if _not_utf8(batch.column(name).slice(row, 1))[0]:
+            return f"{name} is not valid UTF-8"
     if batch.column("expression")[row].as_py() is None:
         return "expression is missing"
     corners = (batch.column(name)[row].as_py() for name in ("min_lon", "min_lat", "max_lon", "max_lat"))

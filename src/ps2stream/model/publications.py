@@ -20,5 +20,15 @@ class Publication:
     def __post_init__(self) -> None:
         if not self.id:
             raise PS2StreamError("the id of a publication must be a non-empty string")
+        if not (self.id + self.text).isascii():
+            _encodable(f"publication {self.id!r}", self.id + self.text)
         if reason := check_point(self.lon, self.lat):
             raise RegionError(f"publication {self.id!r}: {reason}")
+
+
+def _encodable(what: str, text: str) -> None:
+    """Turn down lone surrogates, which Python's strings may hold but no text does."""
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        raise PS2StreamError(f"{what}: id and text must be valid Unicode: {error}") from error

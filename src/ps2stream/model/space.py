@@ -119,6 +119,10 @@ class Grid(NamedTuple):
 WORLD = (MIN_LON, MIN_LAT, MAX_LON, MAX_LAT)
 
 
+#: As ``max_cells`` it keeps a cover on the finest level, whatever the size of the region.
+NO_LIMIT = 1 << 62
+
+
 class Cover(NamedTuple):
     """The cells of one level that a region touches; columns wrap round after the last one."""
 
@@ -130,9 +134,8 @@ class Cover(NamedTuple):
 
 
 @kernel
-def column_of(grid: Grid, lon: float) -> int:
-    position = (lon - grid.min_lon) * grid.columns_per_degree
-    last = (1 << grid.bits) - 1
+def _clamped(position: float, bits: int) -> int:
+    last = (1 << bits) - 1
     if position <= 0.0:
         return 0
     if position >= last:
@@ -141,14 +144,13 @@ def column_of(grid: Grid, lon: float) -> int:
 
 
 @kernel
+def column_of(grid: Grid, lon: float) -> int:
+    return _clamped((lon - grid.min_lon) * grid.columns_per_degree, grid.bits)
+
+
+@kernel
 def row_of(grid: Grid, lat: float) -> int:
-    position = (lat - grid.min_lat) * grid.rows_per_degree
-    last = (1 << grid.bits) - 1
-    if position <= 0.0:
-        return 0
-    if position >= last:
-        return last
-    return int(position)
+    return _clamped((lat - grid.min_lat) * grid.rows_per_degree, grid.bits)
 
 
 @kernel

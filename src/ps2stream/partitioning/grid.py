@@ -6,7 +6,7 @@ import numpy as np
 
 from ps2stream.arrays import Float64s, Int32s
 from ps2stream.kernels import kernel
-from ps2stream.model.space import WORLD, Grid, column_of, cover, row_of
+from ps2stream.model.space import NO_LIMIT, WORLD, Grid, column_of, cover, row_of
 from ps2stream.partitioning.plan import Plan, Sample, owners_of_cells
 from ps2stream.text.frequencies import count_terms
 
@@ -53,7 +53,7 @@ def cell_loads(grid: Grid, lon: Float64s, lat: Float64s, bounds: Float64s) -> Fl
         column = column_of(grid, lon[i])
         publications[row << grid.bits | column] += 1.0
     for slot in range(len(bounds) // 4):
-        place = cover(grid, bounds, slot, 1 << 62)
+        place = cover(grid, bounds, slot, NO_LIMIT)
         for r in range(place.n_rows):
             for c in range(place.n_columns):
                 subscriptions[(place.row + r) << grid.bits | ((place.column + c) & last)] += 1.0

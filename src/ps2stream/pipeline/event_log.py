@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterable, Iterator
 from itertools import pairwise
 from pathlib import Path
@@ -23,19 +24,20 @@ class EventLog:
     """
 
     def __init__(self, path: Path) -> None:
-        self._files = [_open(each) for each in _parquet_files(path)]
-        self.n_events = sum(file.metadata.num_rows for file in self._files)
-        starts, is_sorted = [], True
-        for file in self._files:
-            conform(file.schema_arrow.empty_table(), where=str(path))
-            seq = file.read(columns=["seq"]).column("seq").combine_chunks().drop_null()
-            values = seq.cast(pa.int64()).to_numpy()
-            starts.append((int(values[0]), int(values[-1])) if len(values) else (0, 0))
-            is_sorted = is_sorted and bool(np.all(values[1:] >= values[:-1]))
-        order = np.argsort([start for start, _ in starts], kind="stable")
-        self._files = [self._files[i] for i in order]
-        ends = [starts[i] for i in order]
-        self.is_sorted = is_sorted and all(a[1] <= b[0] for a, b in pairwise(ends))
+        files = [(each, _open(each)) for each in _parquet_files(path)]
+        self.n_events = sum(file.metadata.num_rows for _, file in files)
+        spans = []
+        self.is_sorted = True
+        for name, file in files:
+            conform(file.schema_arrow.empty_table(), where=str(name))
+            with _explained(name):
+                seqs = file.read(columns=["seq"]).column("seq").combine_chunks().cast(pa.int64()).drop_null()
+            values = seqs.to_numpy()
+            spans.append((int(values[0]), int(values[-1])) if len(values) else (0, 0))
+            self.is_sorted = self.is_sorted and bool(np.all(values[1:] >= values[:-1]))
+        order = sorted(range(len(files)), key=lambda i: spans[i][0])
+        self._files = [files[i] for i in order]
+        self.is_sorted = self.is_sorted and all(spans[i][1] <= spans[j][0] for i, j in pairwise(order))
 
     def batches(self, size: int) -> Iterator[pa.RecordBatch]:
         """Yield the events in batches of ``size``; only the last one may be smaller."""
@@ -47,9 +49,10 @@ class EventLog:
         return sample_of_both(self._stream(65_536), n_events)
 
     def _stream(self, size: int) -> Iterator[pa.RecordBatch]:
-        for file in self._files:
-            for batch in file.iter_batches(size, columns=EVENTS.names):
-                yield conform(batch)
+        for name, file in self._files:
+            with _explained(name):
+                for batch in file.iter_batches(size, columns=EVENTS.names):
+                    yield conform(batch, where=str(name))
 
     def _sorted(self, size: int) -> Iterator[pa.RecordBatch]:
         table = pa.Table.from_batches(self._stream(65_536), EVENTS)
@@ -82,7 +85,8 @@ def _parquet_files(path: Path) -> list[Path]:
         return [path]
     if not path.is_dir():
         raise SchemaError(f"events {path}: no such file or directory")
-    files = sorted(each for each in path.rglob("*.parquet") if not each.name.startswith((".", "_")))
+    found = (each for each in path.rglob("*.parquet") if each.is_file())
+    files = sorted(each for each in found if not each.name.startswith((".", "_")))
     if not files:
         raise SchemaError(f"events {path}: the directory holds no .parquet file")
     return files
@@ -93,6 +97,15 @@ def _open(path: Path) -> pq.ParquetFile:
         return pq.ParquetFile(path)
     except (OSError, pa.ArrowInvalid) as error:
         raise SchemaError(f"events {path}: not a readable Parquet file: {error}") from error
+
+
+@contextlib.contextmanager
+def _explained(path: Path) -> Iterator[None]:
+    """Say which file it is that cannot be read."""
+    try:
+        yield
+    except (OSError, pa.ArrowException) as error:
+        raise SchemaError(f"events {path}: cannot be read: {error}") from error
 
 
 def _resized(batches: Iterable[pa.RecordBatch], size: int) -> Iterator[pa.RecordBatch]:

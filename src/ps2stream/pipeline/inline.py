@@ -45,13 +45,13 @@ class InlineEngine:
         index_settings = settings.index_settings(plan)
         self.workers = [Worker(i, GI2.create(index_settings)) for i in range(plan.n_workers)]
         # Below it no event will come any more, so what ended up to here can be forgotten.
-        self._high_water = BEFORE_ALL_SEQS
+        self.high_water = BEFORE_ALL_SEQS
 
     def process(self, events: pa.RecordBatch) -> Outcome:
         """Match one batch (schema EVENTS); its events have to come after all those before."""
         started = time.monotonic()
         n_events = events.num_rows
-        events, out_of_order, high_water = in_order(events, self._high_water)
+        events, out_of_order, high_water = in_order(events, self.high_water)
         publications, updates = split(events)
         rejected = [out_of_order, *self._update(updates)]
         packets: dict[int, list[pa.RecordBatch]] = {}
@@ -62,7 +62,7 @@ class InlineEngine:
         matches = Merger(self.registrar.registry).merge(found)
         self.tally.merger_busy_s += time.process_time() - merging
         outcome = Outcome(matches, concat(rejected))
-        self._high_water = high_water
+        self.high_water = high_water
         self.tally.n_updates += updates.num_rows
         self.tally.n_matches += matches.num_rows
         self.tally.n_rejected += outcome.rejected.num_rows
@@ -74,14 +74,14 @@ class InlineEngine:
     def _update(self, updates: pa.RecordBatch) -> list[pa.RecordBatch]:
         """Let the registrar decide and the workers apply; return what was rejected."""
         started = time.process_time()
-        self.registrar.compact(self._high_water)
+        self.registrar.compact(self.high_water)
         compiled, malformed = compile_updates(updates, self._tokenizer)
         decided = self.registrar.decide(compiled)
         self.tally.registrar_busy_s += time.process_time() - started
         for worker in self.workers:
             with _timed(self.tally.workers[worker.worker_id]):
                 if worker.index.should_compact():
-                    worker.index = worker.index.compacted(self._high_water)
+                    worker.index = worker.index.compacted(self.high_water)
                 worker.update(decided.segment)
         return [malformed, decided.rejected]
 
@@ -103,7 +103,7 @@ class InlineEngine:
     def _match(self, worker_id: int, packets: list[pa.RecordBatch]) -> list[pa.RecordBatch]:
         worker, entry = self.workers[worker_id], self.tally.workers[worker_id]
         with _timed(entry):
-            found = [worker.match(packet, self._high_water) for packet in packets]
+            found = [worker.match(packet, self.high_water) for packet in packets]
         entry.n_updates = worker.n_updates
         counts = worker.index.counts()
         entry.n_publications, entry.n_candidates = counts.n_publications, counts.n_candidates

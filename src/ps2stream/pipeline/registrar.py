@@ -16,16 +16,15 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ps2stream.arrays import HeapStorage, Int64s, Storage, frozen
+from ps2stream.matching.layout import FOREVER
 from ps2stream.model.events import check_updates, nothing_rejected, rejected_records, rejection
 from ps2stream.model.schemas import SUBSCRIBE, UNSUBSCRIBE, empty
 from ps2stream.partitioning.plan import Plan
 from ps2stream.registry.index import Registry
-from ps2stream.registry.layout import FOREVER
 from ps2stream.registry.segments import (
     BOUNDS,
     SEGMENT,
     begins,
-    bounds_of,
     large_lists,
     ragged_of,
     subscriptions_of,
@@ -233,6 +232,3 @@ def _sorted(compiled: pa.RecordBatch) -> tuple[pa.RecordBatch, pa.RecordBatch]:
         for row in map(int, repeats)
     ]
     return compiled.filter(pa.array(keep)), rejected_records(records)
-
-
-__all__ = ["COMPILED", "Decided", "Registrar", "bounds_of", "compile_updates", "concat"]

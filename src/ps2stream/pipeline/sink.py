@@ -11,6 +11,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from ps2stream.errors import StateError
 from ps2stream.files import whole_file
 from ps2stream.model.schemas import MATCHES, REJECTED, empty
 
@@ -21,6 +22,7 @@ class Sink:
     def __init__(self, directory: Path) -> None:
         self.matches = directory / "matches"
         self.rejected = directory / "rejected"
+        self._owner = directory / ".job"
 
     def prepare(self) -> None:
         """Make the directories, and remove what a killed process left half written."""
@@ -29,9 +31,23 @@ class Sink:
             for path in directory.glob(".*.tmp"):
                 path.unlink(missing_ok=True)
 
+    def claim(self, job_id: str) -> None:
+        """Make the sink that of one job; files are named by batch, and another job's batches would clash."""
+        self.prepare()
+        owner = self._owner.read_text() if self._owner.exists() else None
+        if owner not in (None, job_id):
+            raise StateError(
+                f"the sink in {self._owner.parent} belongs to another job; use another directory, "
+                "or remove it together with that job's state"
+            )
+        if owner is None:
+            with whole_file(self._owner) as file:
+                file.write(job_id.encode())
+
     def clear(self) -> None:
         """Begin anew: remove what an earlier run wrote here, and nothing else."""
         self.prepare()
+        self._owner.unlink(missing_ok=True)
         for directory in (self.matches, self.rejected):
             for path in (*directory.glob("batch-*.parquet"), *directory.glob("empty.parquet")):
                 path.unlink()

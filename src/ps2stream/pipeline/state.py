@@ -22,6 +22,7 @@ import functools
 import json
 import os
 import shutil
+import uuid
 from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
@@ -34,13 +35,14 @@ from ps2stream.config import Settings
 from ps2stream.errors import StateError
 from ps2stream.files import whole_file
 from ps2stream.matching.index import GI2, GI2Settings
-from ps2stream.model.schemas import BEFORE_ALL_SEQS
+from ps2stream.matching.layout import FOREVER
+from ps2stream.model.schemas import BEFORE_ALL_SEQS, empty
 from ps2stream.partitioning.plan import Plan
 from ps2stream.pipeline.registrar import Registrar
 from ps2stream.pipeline.worker import Worker
 from ps2stream.registry.index import Registry
-from ps2stream.registry.layout import FOREVER
 from ps2stream.registry.log import SubscriptionLog
+from ps2stream.registry.segments import SEGMENT
 from ps2stream.routing.index import GridT
 
 FORMAT = 1
@@ -68,7 +70,8 @@ class State:
         state = cls(directory)
         directory.mkdir(parents=True, exist_ok=True)
         plan.save(state._plan_path)
-        about = {"format": FORMAT, **{name: asdict(settings)[name] for name in _FIXED}}
+        fixed = {name: asdict(settings)[name] for name in _FIXED}
+        about = {"format": FORMAT, "job_id": uuid.uuid4().hex, **fixed}
         with whole_file(directory / "job.json") as file:
             file.write(json.dumps(about, indent=2).encode())
         return state
@@ -92,6 +95,11 @@ class State:
                     "Use the same settings, or another state directory"
                 )
         return cls(directory)
+
+    @property
+    def job_id(self) -> str:
+        """Return what tells this job from all others."""
+        return str(json.loads((self.directory / "job.json").read_text())["job_id"])
 
     def plan(self) -> Plan:
         """Return the plan; a process reads a file once, however many tasks ask for it."""
@@ -127,7 +135,7 @@ class State:
 
     def snapshot(self, batch_id: int, live_seqs: Int64s) -> None:
         """Replace the log up to a batch by the subscriptions that live after it."""
-        parts = []
+        parts = [empty(SEGMENT)]
         for _, segment in self.log.read(upto=batch_id):
             alive = np.isin(segment.column("seq_from").to_numpy(), live_seqs)
             alive &= segment.column("seq_to").to_numpy() == FOREVER

@@ -7,9 +7,8 @@ import pyarrow as pa
 
 from ps2stream.arrays import frozen
 from ps2stream.matching.index import GI2
-from ps2stream.matching.layout import Probes
+from ps2stream.matching.layout import FOREVER, Probes
 from ps2stream.pipeline.packets import FOUND
-from ps2stream.registry.layout import FOREVER
 from ps2stream.registry.segments import ragged_of, rows_of, subscriptions_of
 
 

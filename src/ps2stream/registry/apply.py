@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from ps2stream.arrays import Int64s, UInt8s, UInt64s
 from ps2stream.kernels import kernel
+from ps2stream.matching.layout import FOREVER
 from ps2stream.registry.layout import (
-    FOREVER,
     N_ENDED,
     N_ID_BYTES,
     N_IDS,

@@ -17,10 +17,10 @@ from ps2stream.arrays import (
     open_struct,
 )
 from ps2stream.errors import StateError
+from ps2stream.matching.layout import FOREVER
 from ps2stream.registry.apply import apply, hash_ids, refill_map
 from ps2stream.registry.layout import (
     DTYPES,
-    FOREVER,
     INITIAL_SIZES,
     N_ENDED,
     N_ID_BYTES,

@@ -12,9 +12,6 @@ import numpy as np
 import numpy.typing as npt
 
 from ps2stream.arrays import Float64s, Int64s, UInt8s, UInt32s, UInt64s, table_size
-from ps2stream.model.schemas import AFTER_ALL_SEQS
-
-FOREVER = AFTER_ALL_SEQS
 
 # Positions in `head`.
 N_VERSIONS, N_ID_BYTES, N_POSTINGS, N_ENDED, N_IDS = range(5)
@@ -92,7 +89,7 @@ class IdUpdates(NamedTuple):
 
 
 class Verdicts(NamedTuple):
-    """What became of updates: the version each began or ended, and what re-subscribing ended."""
+    """What became of updates."""
 
     is_unknown: npt.NDArray[np.bool_]  # an unsubscribe without a live subscription
     ended_version: Int64s  # of this row, by unsubscribing or replacing; -1 for none

@@ -11,8 +11,7 @@ import pyarrow as pa
 
 from ps2stream.arrays import Int64s, Ragged, frozen
 from ps2stream.kernels import kernel
-from ps2stream.matching.layout import Subscriptions
-from ps2stream.registry.layout import FOREVER
+from ps2stream.matching.layout import FOREVER, Subscriptions
 
 SEGMENT = pa.schema(
     [

@@ -7,7 +7,7 @@ import numpy.typing as npt
 
 from ps2stream.arrays import Int32s, Int64s, UInt64s
 from ps2stream.kernels import kernel, signed
-from ps2stream.model.space import Grid, cell_seed, cell_term_key, cover
+from ps2stream.model.space import NO_LIMIT, Grid, cell_seed, cell_term_key, cover
 from ps2stream.partitioning.plan import H1, owner
 from ps2stream.routing.layout import H2, LEVELS, N_KEYS, N_LIVE, Postings
 
@@ -71,7 +71,7 @@ def destinations(h1: H1, grid: Grid, postings: Postings, workers: Destinations) 
     """Mark, a row a subscription, the workers that own one of its terms in one of its cells."""
     last = (1 << grid.bits) - 1
     for row in range(len(postings.offsets) - 1):
-        place = cover(grid, postings.bounds, row, 1 << 62)
+        place = cover(grid, postings.bounds, row, NO_LIMIT)
         for r in range(place.n_rows):
             for c in range(place.n_columns):
                 cell = (place.row + r) << grid.bits | ((place.column + c) & last)

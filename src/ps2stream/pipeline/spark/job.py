@@ -73,8 +73,10 @@ class MicroBatchJob:
 
     def start(self) -> None:
         """Rebuild what the log says; call once, before the first batch."""
-        Sink(self.sink).prepare()
+        Sink(self.sink).claim(self.state.job_id)
         self._applied = self.state.log.last()
+        since_snapshot = self.state.log.read(after=self.state.log.base())
+        self._updates_since_snapshot = sum(segment.num_rows for _, segment in since_snapshot)
         self._registrar = self.state.restore_registrar(self.state.plan(), self._applied)
 
     def process(self, batch: DataFrame, batch_id: int) -> None:
