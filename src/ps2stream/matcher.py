@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import TypeAlias
 
 import pyarrow as pa
 
@@ -17,7 +18,7 @@ from ps2stream.pipeline.inline import InlineEngine, Outcome
 from ps2stream.pipeline.planning import first_plan
 
 Event = Publication | Subscription | Unsubscription
-Events = Iterable[Event] | pa.Table | pa.RecordBatch
+Events: TypeAlias = Iterable[Event] | pa.Table | pa.RecordBatch
 
 
 def event_table(events: Iterable[Event], first_seq: int = 1) -> pa.Table:
