@@ -19,7 +19,7 @@ from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit, ReadMaxRows
 from pyspark.sql.types import StructType
 
-from ps2stream.errors import ConfigError
+from ps2stream.errors import ConfigError, JournalError
 from ps2stream.journal import Journal
 from ps2stream.journal.packets import decode_events
 from ps2stream.model.schemas import EVENTS
@@ -99,4 +99,7 @@ class JournalStreamReader(DataSourceStreamReader):
             yield pa.RecordBatch.from_pylist([each._asdict() for each in references], schema=REFERENCES)
             return
         with Journal.open(self._directory) as journal:
-            yield from map(decode_events, journal.read(after, upto))
+            for packet in journal.read(after, upto):
+                if packet.damage:  # a stream of events has no other way to say that some are missing
+                    raise JournalError(packet.damage)
+                yield decode_events(packet)
