@@ -120,9 +120,10 @@ class Registry:
     def ids(self, seqs: Int64s) -> pa.Array:
         """Name the subscriptions of seqs."""
         n = int(self._arrays.head[N_VERSIONS])
-        versions = np.searchsorted(self._arrays.seq_from[:n], seqs)
+        seq_from = self._arrays.seq_from[:n]
+        versions = _positions(seq_from, seqs)
         known = versions < n
-        if not known.all() or not np.array_equal(self._arrays.seq_from[:n][versions], seqs):
+        if not known.all() or not np.array_equal(seq_from[versions], seqs):
             raise StateError("the registry does not know a subscription that a worker matched")
         return self._all_ids().take(pa.array(versions)).cast(pa.string())
 
@@ -179,6 +180,22 @@ class Registry:
         if size > len(array):
             longer = self._storage.grow(name, array, max(size, len(array) + len(array) // 2))
             self._arrays = self._arrays._replace(**{name: longer})
+
+
+def _positions(ascending: Int64s, wanted: Int64s) -> Int64s:
+    """Return where in an ascending array values are; what is not there gets some position.
+
+    For very many values a table of all positions pays: one access each instead of twenty.
+    """
+    n = len(ascending)
+    if n and len(wanted) > n // 4:
+        first, span = int(ascending[0]), int(ascending[-1]) - int(ascending[0]) + 1
+        if span <= 16 * n and wanted.min() >= first and wanted.max() < first + span:
+            table = np.zeros(span, np.int64)
+            table[ascending - first] = np.arange(n)
+            found: Int64s = table[wanted - first]
+            return found
+    return np.searchsorted(ascending, wanted)
 
 
 def _id_updates(seq: Int64s, is_subscribe: np.ndarray, ids: pa.Array) -> IdUpdates:
