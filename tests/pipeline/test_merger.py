@@ -52,3 +52,30 @@ def test_no_matches_are_an_empty_delivery(merger: Merger) -> None:
 def test_a_subscription_that_nobody_knows_is_an_error(merger: Merger) -> None:
     with pytest.raises(StateError, match="does not know"):
         merger.merge([_found((7, "p", 4))])
+
+
+def test_two_publications_with_one_seq_are_both_delivered(merger: Merger) -> None:
+    merged = merger.merge([_found((7, "p", 3), (7, "q", 3)), _found((7, "q", 3))])
+    assert [tuple(row.values()) for row in merged.to_pylist()] == [("b", 3, "p", 7), ("b", 3, "q", 7)]
+
+
+@pytest.mark.parametrize(("n_publications", "n_subscriptions"), [(1, 400), (3, 49), (200, 5), (40, 60)])
+def test_the_order_does_not_depend_on_how_many_matches_a_publication_has(
+    n_publications: int, n_subscriptions: int
+) -> None:
+    registry = Registry.create()
+    seqs = np.arange(0, 7 * n_subscriptions, 7)
+    ids = pa.array([f"s{seq}" for seq in seqs])
+    registry.apply(seqs, np.ones(n_subscriptions, np.bool_), ids)
+    pairs = [(10_000 + p, int(s)) for p in range(n_publications) for s in seqs]
+    rng = np.random.default_rng(n_publications)
+    workers = rng.integers(0, 4, len(pairs))
+    shuffled = [pairs[i] for i in rng.permutation(len(pairs))]
+    found = [
+        _found(*((p, f"p{p}", s) for (p, s), at in zip(shuffled, workers, strict=True) if at == worker))
+        for worker in range(4)
+    ]
+    merged = Merger(registry).merge(found)
+    delivered = [(row["publication_seq"], row["subscription_seq"]) for row in merged.to_pylist()]
+    assert delivered == pairs
+    assert merged.column("subscription_id").to_pylist() == [f"s{s}" for _, s in pairs]

@@ -127,13 +127,6 @@ class Registry:
             raise StateError("the registry does not know a subscription that a worker matched")
         return self._all_ids().take(pa.array(versions)).cast(pa.string())
 
-    def regions(self, seqs: Int64s) -> Float64s:
-        """Return the regions of live seqs, a row each."""
-        n = int(self._arrays.head[N_VERSIONS])
-        rows = np.searchsorted(self._arrays.seq_from[:n], seqs)
-        regions: Float64s = self._bounds()[rows]
-        return regions
-
     def should_compact(self) -> bool:
         return self.n_ended > max(1024, self.n_live // 2)
 
