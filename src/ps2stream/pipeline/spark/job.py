@@ -187,10 +187,11 @@ class MicroBatchJob:
         """Let a snapshot stand for the log up to a batch, which Spark has committed.
 
         The batch that comes after it is the earliest that can ever run again, so what ended up to
-        here is not needed any more. Taken one batch earlier, a replay would miss what ended in it.
+        here is not needed any more. Taken one batch earlier, a replay would miss what ended in it. For
+        the same reason none is taken while a batch runs again whose updates are already applied.
         """
         n_due = max(self.snapshot_every, self._registrar.registry.n_live // 2)
-        if self._updates_since_snapshot > n_due and batch_id <= self._applied:
+        if self._updates_since_snapshot > n_due and self._applied <= batch_id:
             self.state.snapshot(batch_id, self._registrar.registry.live_seqs())
             self._updates_since_snapshot = 0
 
