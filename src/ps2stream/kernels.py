@@ -33,7 +33,7 @@ def _cache_directory() -> Path:
     sources = hashlib.sha256(f"{numba.__version__}".encode())
     for path in sorted(Path(__file__).parent.rglob("*.py")):
         source = path.read_bytes()
-        if b"import kernel" in source or b"import inlined" in source or path.name == "layout.py":
+        if b"import kernel" in source or path.name == "layout.py":
             sources.update(source)
     return base / f"kernels-{sources.hexdigest()[:16]}"
 
@@ -53,22 +53,12 @@ def kernel(function: _Function) -> _Function:
     return cast(_Function, numba.njit(cache=True, nogil=True, error_model="numpy")(function))
 
 
-def inlined(function: _Function) -> _Function:
-    """Like :func:`kernel`, for small functions that only other kernels call."""
-    if _config.DISABLE_JIT:
-        return _plain(function)
-    return cast(
-        _Function,
-        numba.njit(cache=True, nogil=True, error_model="numpy", inline="never")(function),
-    )
-
-
 def _plain(function: _Function) -> _Function:
     """Run a kernel as it is written, with unsigned numbers that wrap round silently, as compiled ones do."""
     return np.errstate(over="ignore")(function)
 
 
-@inlined
+@kernel
 def signed(value: Any) -> int:
     """Take a number of any width as a signed one.
 

@@ -32,7 +32,6 @@ LIVE = pa.schema([COMPILED.field(name) for name in ("seq", "id", "expression", *
 
 _WORDS = pa.schema([*LIVE, ("is_subscribe", pa.bool_())])
 _ROWS = pa.schema([SEGMENT.field(name) for name in ("seq_from", "seq_to", "id", "expression", *BOUNDS)])
-_NEWEST_BATCH = 1 << 62
 
 
 class Decisions(NamedTuple):
@@ -77,7 +76,7 @@ def decisions(home: Home, ids: Sequence[str] | None = None) -> Decisions:
     """Read the job's log; without a job it is empty."""
     state = State(home.state)
     # Progress first: the log that is read after it holds at least as much.
-    upto_seq = state.last_seq(_NEWEST_BATCH)
+    upto_seq = state.last_seq()
     parts = [_ROWS.empty_table()]
     for _, segment in state.log.read():
         seqs = segment.column("seq_from").to_numpy()

@@ -37,16 +37,16 @@ class Merger:
         order = np.argsort(publication, kind="stable")
         _order_within(frozen(publication), frozen(subscription), order)
         publication, subscription = publication[order], subscription[order]
+        ids = table.column("publication_id").combine_chunks()
         is_first = np.ones(len(order), np.bool_)
         is_first[1:] = (publication[1:] != publication[:-1]) | (subscription[1:] != subscription[:-1])
         if not is_first.all():
             # Publications should not share a seq, but if they do, neither may be lost.
             repeats = np.flatnonzero(~is_first)
-            ids = table.column("publication_id").combine_chunks()
             same = pc.equal(ids.take(pa.array(order[repeats])), ids.take(pa.array(order[repeats - 1])))
             is_first[repeats[~np.asarray(same)]] = True
             order, publication, subscription = order[is_first], publication[is_first], subscription[is_first]
-        publication_ids = table.column("publication_id").combine_chunks().take(pa.array(order))
+        publication_ids = ids.take(pa.array(order))
         if isinstance(publication_ids, pa.ChunkedArray):
             publication_ids = publication_ids.combine_chunks()
         return pa.RecordBatch.from_arrays(

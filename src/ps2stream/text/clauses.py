@@ -16,7 +16,7 @@ import pyarrow as pa
 
 from ps2stream.arrays import Int64s, Ragged, UInt64s
 from ps2stream.errors import ExpressionError
-from ps2stream.kernels import inlined, kernel
+from ps2stream.kernels import kernel
 from ps2stream.model.expressions import MAX_CLAUSES, parse
 from ps2stream.text.hashing import Bytes, hash_term, xxh64
 from ps2stream.text.spans import Spans, spans_of
@@ -143,7 +143,7 @@ def _compile_flat(spans: Spans, folded: Bytes, stops: UInt64s) -> tuple[_Clauses
     return _Clauses(out.terms[: out.offsets[end]], out.offsets[: end + 1]), ends, doubtful[:n_doubtful]
 
 
-@inlined
+@kernel
 def _read(spans: Spans, folded: Bytes, row: int, stops: UInt64s, out: _Clauses, first: int) -> int:
     """Write the clauses of a row from clause ``first`` on; return their number, or -1 in any doubt."""
     at, stop = spans.offsets[row], spans.offsets[row + 1]
@@ -183,7 +183,7 @@ def _read(spans: Spans, folded: Bytes, row: int, stops: UInt64s, out: _Clauses, 
     return clause - first
 
 
-@inlined
+@kernel
 def _is_operator(data: Bytes, start: int, stop: int) -> bool:
     if stop - start == 2:
         return bool(data[start] == _O and data[start + 1] == _R)
@@ -192,14 +192,14 @@ def _is_operator(data: Bytes, start: int, stop: int) -> bool:
     return False
 
 
-@inlined
+@kernel
 def _is_not(data: Bytes, start: int, stop: int) -> bool:
     if stop - start == 3:
         return bool(data[start] == _N and data[start + 1] == _O and data[start + 2] == _T)
     return False
 
 
-@inlined
+@kernel
 def _cut(folded: Bytes, start: int, stop: int, terms: UInt64s, end: int) -> int:
     """Write the terms of one keyword; return the new end."""
     at = start
@@ -215,7 +215,7 @@ def _cut(folded: Bytes, start: int, stop: int, terms: UInt64s, end: int) -> int:
     return end
 
 
-@inlined
+@kernel
 def _canonical(out: _Clauses, first: int, n_clauses: int, scratch: _Clauses) -> int:
     """Sort the last clauses written and drop those that contain another one; return how many stay."""
     order = np.arange(first, first + n_clauses)
@@ -247,7 +247,7 @@ def _canonical(out: _Clauses, first: int, n_clauses: int, scratch: _Clauses) -> 
     return n_kept
 
 
-@inlined
+@kernel
 def _is_before(out: _Clauses, left: int, right: int) -> bool:
     """Compare two clauses like tuples of their terms."""
     at, at_end = out.offsets[left], out.offsets[left + 1]
@@ -260,7 +260,7 @@ def _is_before(out: _Clauses, left: int, right: int) -> bool:
     return bool(at == at_end and to < to_end)
 
 
-@inlined
+@kernel
 def _contains(out: _Clauses, outer: int, inner: int) -> bool:
     """Tell whether every term of the inner clause is one of the outer."""
     at, at_end = out.offsets[outer], out.offsets[outer + 1]

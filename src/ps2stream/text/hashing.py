@@ -17,7 +17,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from ps2stream.kernels import inlined, kernel
+from ps2stream.kernels import kernel
 
 Bytes = npt.NDArray[np.uint8]
 
@@ -30,12 +30,12 @@ _ZERO = np.uint64(0)
 _STRIPE = 32
 
 
-@inlined
+@kernel
 def _rotate(value: np.uint64, bits: int) -> np.uint64:
     return (value << np.uint64(bits)) | (value >> np.uint64(64 - bits))
 
 
-@inlined
+@kernel
 def _read32(data: Bytes, at: int) -> np.uint64:
     return (
         np.uint64(data[at])
@@ -45,22 +45,22 @@ def _read32(data: Bytes, at: int) -> np.uint64:
     )
 
 
-@inlined
+@kernel
 def _read64(data: Bytes, at: int) -> np.uint64:
     return _read32(data, at) | _read32(data, at + 4) << np.uint64(32)
 
 
-@inlined
+@kernel
 def _round(accumulator: np.uint64, lane: np.uint64) -> np.uint64:
     return _rotate(accumulator + lane * _PRIME2, 31) * _PRIME1
 
 
-@inlined
+@kernel
 def _merge(hashed: np.uint64, accumulator: np.uint64) -> np.uint64:
     return (hashed ^ _round(_ZERO, accumulator)) * _PRIME1 + _PRIME4
 
 
-@inlined
+@kernel
 def _stripes(data: Bytes, start: int, stop: int) -> np.uint64:
     """Digest the whole 32-byte stripes of a span; the rest of it is the caller's."""
     first, second, third, fourth = _PRIME1 + _PRIME2, _PRIME2, _ZERO, _ZERO - _PRIME1

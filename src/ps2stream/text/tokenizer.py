@@ -26,7 +26,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from ps2stream.arrays import Int64s, Ragged, UInt64s
-from ps2stream.kernels import inlined, kernel
+from ps2stream.kernels import kernel
 from ps2stream.text.hashing import Bytes, hash_term, xxh64
 from ps2stream.text.spans import spans_of
 from ps2stream.text.terms import terms_of
@@ -151,7 +151,7 @@ def _stop_table(terms: frozenset[str]) -> UInt64s:
     return table
 
 
-@inlined
+@kernel
 def is_stopped(hashed: np.uint64, stops: UInt64s) -> bool:
     """Tell whether a hash is in a table of stop words that is not empty."""
     mask = len(stops) - 1
@@ -163,7 +163,7 @@ def is_stopped(hashed: np.uint64, stops: UInt64s) -> bool:
     return False
 
 
-@inlined
+@kernel
 def _seal(values: UInt64s, first: int, end: int, stops: UInt64s) -> int:
     """Sort a finished row ``values[first:end]``, drop duplicates and stop words; return its new end."""
     end = sort_distinct(values, first, end)
@@ -226,7 +226,7 @@ def _join_lines(data: Bytes, offsets: Int64s, rows: Int64s) -> Bytes:
     return lines
 
 
-@inlined
+@kernel
 def _character(data: Bytes, at: int) -> tuple[np.int64, int]:
     """Decode one character of valid UTF-8; return its code point and its number of bytes."""
     lead = np.int64(data[at])

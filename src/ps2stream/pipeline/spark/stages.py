@@ -67,9 +67,7 @@ class Spool:
     high_water: int
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        task = TaskContext.get()
-        assert task is not None
-        reference = spool(batches, self.directory / f"part-{task.taskAttemptId()}", self.high_water)
+        reference = spool(batches, self.directory / f"part-{_task().taskAttemptId()}", self.high_water)
         yield pa.RecordBatch.from_pylist([reference._asdict()], schema=REFERENCES)
 
 
@@ -146,9 +144,7 @@ class Work:
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         context = self.context
-        task = TaskContext.get()
-        assert task is not None
-        worker_id = task.partitionId()
+        worker_id = _task().partitionId()
         state = State(context.state)
         settings = context.settings.index_settings(state.plan())
         started = time.process_time()
@@ -184,9 +180,7 @@ class Merge:
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         context = self.context
-        task = TaskContext.get()
-        assert task is not None
-        number = task.partitionId()
+        number = _task().partitionId()
         started = time.process_time()
         found, rejected, reports = [], [], []
         for kind, payload in _packets(batches):
@@ -208,6 +202,12 @@ class Merge:
         reports.append(to_json(report).encode())
         yield packet_rows([(0, REPORT, each) for each in reports])
         _freeze_once()
+
+
+def _task() -> TaskContext:
+    task = TaskContext.get()
+    assert task is not None
+    return task
 
 
 def _numbers(batches: Iterator[pa.RecordBatch]) -> Iterator[int]:
