@@ -26,7 +26,10 @@ from ps2stream.partitioning.plan import Plan, owners_of_cells
         ({"max_cells": 0}, "max_cells must lie between 1 and 4,096; got 0"),
         ({"batch_events": 0}, "batch_events must lie between 1 and 100,000,000; got 0"),
         ({"sample_events": -1}, "sample_events must lie between 0 and 100,000,000; got -1"),
+        ({"sample_prefix_events": 0}, "sample_prefix_events must lie between 1 and 1,000,000,000; got 0"),
+        ({"sample_seed": -1}, "sample_seed must lie between 0 and 4,294,967,295; got -1"),
         ({"partitioner": "magic"}, "partitioner must be one of grid"),
+        ({"load": "weight"}, "load must be one of candidates, paper; got 'weight'"),
     ],
 )
 def test_a_setting_out_of_its_range_is_an_error_that_says_so(options: dict[str, Any], message: str) -> None:

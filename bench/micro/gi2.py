@@ -22,7 +22,8 @@ import pyarrow.parquet as pq
 
 from bench.micro.host import host_facts
 from bench.micro.naive_gi2 import NaiveGI2
-from bench.micro.workload import (
+from bench.workload import (
+    KINDS,
     Arrays,
     compile_arrays,
     publish_events,
@@ -207,7 +208,7 @@ def parse(argv: Sequence[str] | None = None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--subscriptions", type=int, default=100_000)
     parser.add_argument("--probes", type=int, default=50_000, help="publications to match in a turn")
-    parser.add_argument("--workload", choices=("q1", "q2"), default="q1")
+    parser.add_argument("--workload", choices=KINDS, default="q1")
     parser.add_argument("--bits", type=int, nargs="+", default=[defaults.grid_bits])
     parser.add_argument("--max-cells", type=int, nargs="+", default=[defaults.max_cells])
     parser.add_argument("--naive-bits", type=int, nargs="*", help="the naive one's; the first of --bits")

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 
 from ps2stream.errors import ConfigError
 from ps2stream.matching.index import GI2Settings
 from ps2stream.model.space import WORLD, Grid
 from ps2stream.partitioning import PARTITIONERS
+from ps2stream.partitioning.load import LOAD_FUNCTIONS, LoadFunction
 from ps2stream.partitioning.plan import Plan
 from ps2stream.text.tokenizer import Tokenizer
 
@@ -23,17 +25,28 @@ class Settings:
     bounds of their own, so a finer grid wins little and costs memory; both defaults are measured
     (docs/performance.md).
     ``batch_events``: the most events of a micro-batch.
-    ``sample_events``: how many events at the start of a stream the first plan is made from.
+    ``sample_events``: how many events a plan is made from, half of them publications and half subscriptions.
+    They are drawn at random from the first ``sample_prefix_events`` of the stream, as its very first ones may
+    all be of one hour or of one publisher; from further on only where these hold too few of a kind.
+    ``sample_seed``: another one draws another sample.
+    ``sample_file``: an event log to draw the sample from, all of it, in place of the stream.
+    ``load``: what a partitioner takes for the load of a worker (``partitioning.load``).
+    ``calibrate``: measure on the sample what the kernels cost on this machine, in place of standard costs.
     """
 
     n_workers: int = 4
     n_dispatchers: int = 2
-    partitioner: str = "grid"
+    partitioner: str = "hybrid"
     stop_words: tuple[str, ...] = ()
     grid_bits: int = 8
     max_cells: int = 16
     batch_events: int = 100_000
-    sample_events: int = 50_000
+    sample_events: int = 200_000
+    sample_prefix_events: int = 1_000_000
+    sample_seed: int = 0
+    sample_file: Path | None = None
+    load: LoadFunction = "candidates"
+    calibrate: bool = False
 
     def __post_init__(self) -> None:
         _check("workers", self.n_workers, 1, MAX_WORKERS)
@@ -42,9 +55,13 @@ class Settings:
         _check("max_cells", self.max_cells, 1, 4096)
         _check("batch_events", self.batch_events, 1, 100_000_000)
         _check("sample_events", self.sample_events, 0, 100_000_000)
+        _check("sample_prefix_events", self.sample_prefix_events, 1, 1_000_000_000)
+        _check("sample_seed", self.sample_seed, 0, (1 << 32) - 1)
         if self.partitioner not in PARTITIONERS:
-            known = ", ".join(sorted(PARTITIONERS))
+            known = ", ".join(PARTITIONERS)
             raise ConfigError(f"partitioner must be one of {known}; got {self.partitioner!r}")
+        if self.load not in LOAD_FUNCTIONS:
+            raise ConfigError(f"load must be one of {', '.join(LOAD_FUNCTIONS)}; got {self.load!r}")
 
     def tokenizer(self) -> Tokenizer:
         return Tokenizer(self.stop_words)

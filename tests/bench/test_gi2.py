@@ -3,7 +3,7 @@
 import pytest
 
 from bench.micro.gi2 import BEFORE_ALL, Contender, Figures, parse, report, run
-from bench.micro.workload import Kind, compile_arrays, publish_events, subscribe_events, synthetic_corpus
+from bench.workload import Kind, compile_arrays, publish_events, subscribe_events, synthetic_corpus
 from ps2stream.arrays import frozen
 from ps2stream.matching.layout import Found
 from ps2stream.model.space import WORLD, Grid

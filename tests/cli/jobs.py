@@ -11,7 +11,7 @@ from ps2stream.journal.packets import decode_events
 from ps2stream.model.events import split
 from ps2stream.model.schemas import EVENTS
 from ps2stream.pipeline.inline import InlineEngine
-from ps2stream.pipeline.planning import first_plan, journal_sample
+from ps2stream.pipeline.planning import journal_sample, plan_of
 from ps2stream.pipeline.registrar import Registrar, compile_updates
 from ps2stream.pipeline.sink import Sink
 from ps2stream.pipeline.state import State
@@ -23,7 +23,7 @@ class Job:
     def __init__(self, home: Home, settings: Settings) -> None:
         self._home = home
         self._tokenizer = settings.tokenizer()
-        plan = first_plan(journal_sample(home.journal, 1_000), settings)
+        plan = plan_of(journal_sample(home.journal, settings), settings)
         self.state = State.create(home.state, plan, settings)
         self._registrar = Registrar(plan)
         self._engine = InlineEngine(plan, settings)

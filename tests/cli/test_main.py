@@ -12,7 +12,7 @@ from ps2stream.cli import main as main_module
 from ps2stream.cli.main import COMMANDS, main
 from ps2stream.errors import PS2StreamError
 
-MINE = ("publish", "subscribe", "unsubscribe", "subscriptions", "matches", "explain")
+MINE = ("partition", "publish", "subscribe", "unsubscribe", "subscriptions", "matches", "explain")
 
 
 def _process(*words: str, code: str = "") -> subprocess.CompletedProcess[str]:
@@ -39,7 +39,7 @@ def test_help_of_a_command_teaches_by_examples(run: Any, command: str) -> None:
 
 
 def test_help_imports_nothing_heavy() -> None:
-    heavy = "{'numba', 'numpy', 'pyarrow', 'pyspark', 'rich'}"
+    heavy = "{'matplotlib', 'numba', 'numpy', 'pyarrow', 'pyspark', 'rich', 'scipy'}"
     for words in (["--help"], *([name, "--help"] for name in MINE)):
         code = (
             "import sys; from ps2stream.cli.main import main; main(sys.argv[1:]); "

@@ -151,9 +151,13 @@ def test_the_report_can_go_to_stdout(tmp_path: Path, capsys: pytest.CaptureFixtu
     [
         (["missing.parquet"], 3, "no such file or directory"),
         (["e.parquet", "--workers", "0"], 3, "workers must lie between 1 and 1,024; got 0"),
-        (["e.parquet", "--partitioner", "magic"], 3, "partitioner must be one of grid; got 'magic'"),
+        (["e.parquet", "--partitioner", "magic"], 3, "partitioner must be one of grid"),
         (["e.parquet", "--engine", "storm"], 2, "invalid choice: 'storm'"),
         (["e.parquet", "--stop-words", "none.txt"], 3, "stop words none.txt cannot be read"),
+        (["e.parquet", "--sample", "none.parquet"], 3, "sample none.parquet: no such file or directory"),
+        (["e.parquet", "--sample-seed", "-1"], 3, "sample_seed must lie between 0 and 4,294,967,295; got -1"),
+        (["e.parquet", "--load", "weight"], 3, "load must be one of candidates, paper; got 'weight'"),
+        (["e.parquet", "--plan", "none.npz"], 3, "plan none.npz cannot be read"),
         (["notes.txt"], 3, "not a readable Parquet file"),
         (["narrow.parquet"], 3, "column 'op' (string) is missing"),
     ],
@@ -173,6 +177,44 @@ def test_a_wrong_call_says_what_was_needed(
     assert main(["replay", *arguments, "--out", "o", "--report", "r.json", "--quiet"]) == code
     assert message in capsys.readouterr().err
     assert not Path("r.json").exists()
+
+
+def test_a_replay_goes_by_the_plan_that_it_is_given(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    events = random_events(500, seed=27)
+    _write(Path("e.parquet"), events)
+    assert main(["partition", "e.parquet", "--workers", "3", "--plan", "plan.npz", "--quiet"]) == 0
+    replay = ["replay", "e.parquet", "--out", "o", "--report", "r.json", "--engine", "inline", "--quiet"]
+    Path("notes.txt").write_text("what cannot be read is not needed, either")
+    assert main([*replay, "--plan", "plan.npz", "--sample", "notes.txt"]) == 0
+    assert _matches(Path("o")) == sorted(tuple(match) for match in _expected(events).matches)
+    report = json.loads(Path("r.json").read_text())
+    assert (report["n_workers"], len(report["workers"])) == (3, 3)
+    assert main([*replay, "--plan", "plan.npz", "--workers", "4"]) == 3
+    assert "--workers must be 3, as in the plan plan.npz; got 4" in capsys.readouterr().err
+
+
+def test_a_sample_of_another_log_changes_the_plan_and_no_match(tmp_path: Path) -> None:
+    events = random_events(400, seed=28)
+    log = _write(tmp_path / "e.parquet", events)
+    other = _write(tmp_path / "other.parquet", random_events(300, seed=29))
+    base = ["--report", str(tmp_path / "r.json"), "--engine", "inline", "--quiet", "--workers", "3"]
+    sampling = [
+        "--sample",
+        str(other),
+        "--sample-events",
+        "100",
+        "--sample-prefix",
+        "50",
+        "--sample-seed",
+        "3",
+    ]
+    for number, options in enumerate(([], sampling, ["--load", "paper"])):
+        out = tmp_path / str(number)
+        assert main(["replay", str(log), "--out", str(out), *base, *options]) == 0
+        assert _matches(out) == sorted(tuple(match) for match in _expected(events).matches)
 
 
 @pytest.mark.parametrize("report", ["nowhere/r.json", "."])

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from laws.engines import ALL_AT_ONCE, Engine, Inline, Run, sorted_outcome
 from ps2stream.config import Settings
+from ps2stream.partitioning import PARTITIONERS
 from ps2stream.testing import oracle
 from ps2stream.testing.generators import VOCABULARY, random_events
 from strategies import event_logs
@@ -42,6 +43,27 @@ def test_any_log_gives_what_the_oracle_says(
 ) -> None:
     chosen = Settings(n_workers=n_workers, n_dispatchers=n_dispatchers)
     assert_as_the_oracle_says(Inline().run(events, chosen, batch_events), events)
+
+
+@given(
+    events=event_logs(max_size=30),
+    partitioner=st.sampled_from(list(PARTITIONERS)),
+    n_workers=st.sampled_from([2, 5, 70]),
+    sample_events=st.sampled_from([2, 12, 50_000]),
+)
+@settings(max_examples=150, deadline=None)
+def test_any_log_gives_what_the_oracle_says_by_any_partitioner(
+    events: pa.Table, partitioner: str, n_workers: int, sample_events: int
+) -> None:
+    chosen = Settings(n_workers=n_workers, partitioner=partitioner, sample_events=sample_events)
+    assert_as_the_oracle_says(Inline().run(events, chosen, 7), events)
+
+
+@pytest.mark.parametrize("partitioner", PARTITIONERS)
+def test_every_partitioner_gives_what_the_oracle_says(engine: Engine, partitioner: str) -> None:
+    events = random_events(1_500, seed=77)
+    chosen = Settings(n_workers=6, n_dispatchers=2, partitioner=partitioner)
+    assert_as_the_oracle_says(engine.run(events, chosen, 800), events)
 
 
 @given(events=event_logs(max_size=30), grid_bits=st.integers(1, 14), max_cells=st.sampled_from([1, 4, 64]))

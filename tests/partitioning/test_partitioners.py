@@ -9,50 +9,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from partitioning.samples import SAMPLES, make_sample
 from ps2stream.arrays import Ragged, frozen
-from ps2stream.model.space import WORLD
+from ps2stream.model.space import Region
 from ps2stream.partitioning import PARTITIONERS, partitioner_named
-from ps2stream.partitioning.plan import Plan, Sample
-from ps2stream.text.frequencies import frequency
-
-pytestmark = pytest.mark.kernel
+from ps2stream.partitioning.plan import Plan
+from ps2stream.partitioning.sample import Sample
+from ps2stream.routing.index import GridT
+from ps2stream.routing.layout import Postings
+from ps2stream.text.frequencies import frequency, rarest_first
 
 NAMES = sorted(PARTITIONERS)
-
-
-def make_sample(n_publications: int, n_subscriptions: int, seed: int = 0, spread: float = 20.0) -> Sample:
-    """Draw a sample around one town; with a spread of 0 everything happens at one point."""
-    rng = np.random.default_rng(seed)
-    terms = rng.integers(0, 1 << 63, 50, dtype=np.uint64)
-    texts = [np.unique(rng.choice(terms, 5)) for _ in range(n_publications)]
-    west = rng.normal(10, spread / 4, n_subscriptions)
-    south = rng.normal(50, spread / 8, n_subscriptions)
-    size = rng.random(n_subscriptions) * spread / 5
-    corners = np.column_stack([west, south, west + size, south + size])
-    one = np.arange(n_subscriptions + 1, dtype=np.int64)
-    return Sample(
-        frozen(np.clip(rng.normal(10, spread / 4, n_publications), -180, 180)),
-        frozen(np.clip(rng.normal(50, spread / 8, n_publications), -90, 90)),
-        Ragged(
-            np.concatenate([np.empty(0, np.uint64), *texts]),
-            np.cumsum([0, *map(len, texts)], dtype=np.int64),
-        ),
-        frozen(np.clip(corners, [WORLD[0], WORLD[1]] * 2, [WORLD[2], WORLD[3]] * 2).reshape(-1)),
-        frozen(one),
-        frozen(one),
-        frozen(rng.choice(terms, n_subscriptions)),
-    )
-
-
-SAMPLES = {
-    "usual": make_sample(400, 100),
-    "nothing": make_sample(0, 0),
-    "one publication": make_sample(1, 0),
-    "one subscription": make_sample(0, 1),
-    "no publications": make_sample(0, 50),
-    "no subscriptions": make_sample(200, 0),
-    "one point": make_sample(200, 50, spread=0.0),
-}
 
 
 def assert_valid(plan: Plan, n_workers: int) -> None:
@@ -92,6 +59,37 @@ def test_any_sample_gives_a_valid_plan(
     name: str, n_workers: int, n_pubs: int, n_subs: int, seed: int
 ) -> None:
     assert_valid(partitioner_named(name).plan(make_sample(n_pubs, n_subs, seed), n_workers), n_workers)
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("sample", SAMPLES.values(), ids=SAMPLES)
+def test_every_match_meets_at_one_worker(name: str, sample: Sample) -> None:
+    plan = partitioner_named(name).plan(sample, 5)
+    terms = sample.clause_terms.copy()
+    rarest_first(terms, frozen(sample.term_offsets), plan.frequencies)
+    clauses = Ragged(terms, sample.term_offsets)
+    grid_t = GridT.create(plan)
+    postings = Postings(sample.bounds, sample.clause_offsets, frozen(terms[sample.term_offsets[:-1]]))
+    grid_t.add(postings)
+    stored = grid_t.workers_of(postings)
+    routed = grid_t.route(sample.lon, sample.lat, sample.terms)
+    n_matches = 0
+    for publication in range(sample.n_publications):
+        mine = sample.terms.row(publication)
+        owners = routed.owners[sample.terms.offsets[publication] : sample.terms.offsets[publication + 1]]
+        found = dict(zip(mine.tolist(), owners.tolist(), strict=True))
+        for row in range(sample.n_subscriptions):
+            region = Region(*sample.bounds[4 * row : 4 * row + 4].tolist())
+            if not region.contains(float(sample.lon[publication]), float(sample.lat[publication])):
+                continue
+            for clause in range(sample.clause_offsets[row], sample.clause_offsets[row + 1]):
+                if np.isin(clauses.row(clause), mine).all():
+                    n_matches += 1
+                    assert found[int(clauses.row(clause)[0])] in stored.row(row)
+    assert n_matches or not sample.n_publications or not sample.n_subscriptions
+    for worker in range(5):
+        rows = routed.rows.row(worker)
+        assert np.all(rows[1:] > rows[:-1]), "no publication goes to a worker twice"
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -8,7 +8,7 @@ import pytest
 
 from ps2stream.errors import SchemaError
 from ps2stream.model.schemas import EVENTS
-from ps2stream.pipeline.event_log import EventLog, sample_of_both
+from ps2stream.pipeline.event_log import EventLog
 from ps2stream.testing.generators import random_events
 
 
@@ -105,17 +105,7 @@ def test_what_is_no_parquet_is_named(tmp_path: Path) -> None:
 def test_an_empty_log_has_no_batches(tmp_path: Path) -> None:
     pq.write_table(EVENTS.empty_table(), tmp_path / "events.parquet")
     log = EventLog(tmp_path / "events.parquet")
-    assert (log.n_events, list(log.batches(10)), log.sample(10).num_rows) == (0, [], 0)
-
-
-def test_a_sample_has_both_kinds_even_when_the_log_begins_with_one() -> None:
-    events = random_events(400, seed=6, invalid_share=0.0).combine_chunks().to_batches()[0]
-    ops = events.column("op").to_pylist()
-    order = sorted(range(400), key=lambda row: ops[row] == "publish")
-    parts = [events.take(pa.array(order[start : start + 50])) for start in range(0, 400, 50)]
-    kinds = sample_of_both(parts, 60).column("op").to_pylist()
-    assert kinds.count("publish") == 30
-    assert len(kinds) == 60
+    assert (log.n_events, list(log.batches(10))) == (0, [])
 
 
 def test_a_seq_that_does_not_fit_is_named_with_its_file(tmp_path: Path) -> None:

@@ -24,6 +24,7 @@ from ps2stream.errors import PS2StreamError
 COMMANDS = {
     "replay": "run an event log through the whole pipeline, as fast as it goes",
     "demo": "watch a synthetic stream being matched",
+    "partition": "divide the load of a sample between workers, compare and draw plans",
     "run": "match the events of a journal until stopped",
     "publish": "add publications to the journal",
     "subscribe": "add or replace subscriptions",

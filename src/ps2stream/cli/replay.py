@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ps2stream.cli.settings import add_settings, settings_from
+from ps2stream.cli.places import check_place
+from ps2stream.cli.settings import add_plan_file, add_settings, settings_and_plan
 
 if TYPE_CHECKING:
     from ps2stream.config import Settings
+    from ps2stream.partitioning.plan import Plan
     from ps2stream.pipeline.event_log import EventLog
     from ps2stream.pipeline.tally import Tally
 
@@ -35,6 +36,7 @@ _EPILOG = """\
 examples:
   ps2stream replay events.parquet --out result --report report.json
   ps2stream replay events/ --out result --report - --engine microbatch --workers 8
+  ps2stream replay events.parquet --out result --report - --plan plan.npz
 """
 
 
@@ -59,6 +61,7 @@ def add_parser(subparsers: Any) -> None:
         default="microbatch",
         help="all roles in this process, or as a stream on Spark (default: %(default)s)",
     )
+    add_plan_file(parser)
     add_settings(parser)
     parser.add_argument("--quiet", action="store_true", help="show no progress")
     parser.set_defaults(run=run)
@@ -71,9 +74,10 @@ def run(arguments: argparse.Namespace) -> int:
     from ps2stream.pipeline.event_log import EventLog
     from ps2stream.pipeline.sink import Sink
 
-    settings = settings_from(arguments)
+    settings, plan = settings_and_plan(arguments)
     started = time.monotonic()
-    _check_report(arguments.report)
+    if arguments.report != "-":
+        check_place("the report", Path(arguments.report))
     events = EventLog(arguments.events)
     sink = Sink(arguments.out)
     sink.clear()
@@ -83,7 +87,7 @@ def run(arguments: argparse.Namespace) -> int:
             advance(tally.n_events, f"{tally.n_matches:,} matches")
 
         replay = _inline if arguments.engine == "inline" else _microbatch
-        tally, wall_s = replay(events, arguments.out, settings, on_progress)
+        tally, wall_s = replay(events, arguments.out, settings, on_progress, plan)
     report = {
         "engine": arguments.engine,
         "partitioner": settings.partitioner,
@@ -101,24 +105,19 @@ def run(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def _check_report(name: str) -> None:
-    """Notice before the work, not after it, that its figures have nowhere to go."""
-    from ps2stream.errors import ConfigError
-
-    path = Path(name)
-    if name != "-" and (path.is_dir() or not os.access(path.parent, os.W_OK)):
-        raise ConfigError(f"the report needs a file in a directory that can be written to; got {name}")
-
-
-def _inline(events: EventLog, out: Path, settings: Settings, on_progress: Any) -> tuple[Tally, float]:
+def _inline(
+    events: EventLog, out: Path, settings: Settings, on_progress: Any, plan: Plan | None
+) -> tuple[Tally, float]:
     from ps2stream.pipeline.replay import replay_inline
     from ps2stream.pipeline.warm import warm
 
     warm()
-    return replay_inline(events, out, settings, on_progress)
+    return replay_inline(events, out, settings, on_progress, plan)
 
 
-def _microbatch(events: EventLog, out: Path, settings: Settings, on_progress: Any) -> tuple[Tally, float]:
+def _microbatch(
+    events: EventLog, out: Path, settings: Settings, on_progress: Any, plan: Plan | None
+) -> tuple[Tally, float]:
     from ps2stream.pipeline.spark.replay import replay_microbatch
     from ps2stream.pipeline.spark.session import local_session, warm_up
 
@@ -126,7 +125,7 @@ def _microbatch(events: EventLog, out: Path, settings: Settings, on_progress: An
     spark = local_session("ps2stream replay", log=log)
     try:
         warm_up(spark)
-        result = replay_microbatch(spark, events, out, settings, on_progress)
+        result = replay_microbatch(spark, events, out, settings, on_progress, plan)
     finally:
         spark.stop()
     log.unlink(missing_ok=True)  # kept where something went wrong

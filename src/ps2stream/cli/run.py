@@ -10,7 +10,7 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from ps2stream.cli.home import add_home, home_from
-from ps2stream.cli.settings import add_settings, settings_from
+from ps2stream.cli.settings import add_plan_file, add_settings, settings_and_plan
 
 if TYPE_CHECKING:
     from ps2stream.journal import Journal
@@ -26,6 +26,9 @@ unsubscribe, or the Python API), keeps its state in HOME/state and writes
   HOME/out/rejected/  seq, op, id, reason
 as Parquet, every match exactly once. Stop it with Ctrl-C or kill it: started again, it goes on
 where it was. A line of figures every few seconds goes to stderr.
+
+The first start makes the plan, from what the journal holds by then (or --sample FILE, or --plan
+FILE); later ones go on with it.
 """
 
 _EPILOG = """\
@@ -58,6 +61,7 @@ def add_parser(subparsers: Any) -> None:
         "--report-every", metavar="S", type=float, default=5.0, help="seconds between lines (default: 5)"
     )
     parser.add_argument("--json", action="store_true", help="lines of JSON, for scripts")
+    add_plan_file(parser)
     add_settings(parser)
     parser.set_defaults(run=run)
 
@@ -72,7 +76,7 @@ def run(arguments: argparse.Namespace) -> int:
     from ps2stream.pipeline.spark.watch import raise_failure
     from ps2stream.pipeline.state import State
 
-    settings = settings_from(arguments)
+    settings, plan = settings_and_plan(arguments)
     home = home_from(arguments)
     Journal.open(home.journal, create=True).close()
     signal.signal(signal.SIGTERM, _interrupt)
@@ -90,6 +94,7 @@ def run(arguments: argparse.Namespace) -> int:
                 home.state,
                 home.out,
                 settings,
+                plan=plan,
                 on_batch=meter.add,
                 interval_s=arguments.interval,
                 prune=arguments.prune,

@@ -20,7 +20,8 @@ from ps2stream.demo.view import View
 from ps2stream.demo.workload import Workload
 from ps2stream.journal import Journal
 from ps2stream.model.schemas import PUBLISH, SUBSCRIBE
-from ps2stream.pipeline.planning import first_plan
+from ps2stream.partitioning.sample import Sample
+from ps2stream.pipeline.planning import plan_of, sample_from
 from ps2stream.pipeline.sink import Sink
 from ps2stream.pipeline.spark.meter import Meter
 from ps2stream.pipeline.spark.session import local_session, warm_up
@@ -139,11 +140,8 @@ class Show:
     def _stream(self, spark: SparkSession, home: Path) -> None:
         self._report(f"loading {self._demo.n_subscriptions:,} subscriptions")
         workload = Workload(self._demo.seed)
-        State.create(
-            home / "state",
-            first_plan(_sample(self._demo.seed, self._settings), self._settings),
-            self._settings,
-        )
+        plan = plan_of(_sample(self._demo, self._settings), self._settings)
+        State.create(home / "state", plan, self._settings)
         with Journal.open(home / "journal", create=True, durable=False) as journal:
             publisher = Publisher(journal, workload, self._demo.rate, self._meter)
             publisher.load(self._demo.n_subscriptions)
@@ -229,8 +227,9 @@ class Show:
         )
 
 
-def _sample(seed: int, settings: Settings) -> pa.RecordBatch:
-    """Make events like those to come, for the plan."""
-    like = Workload(seed + 1)
-    half = settings.sample_events // 2
-    return pa.concat_batches([like.subscriptions(half), like.events(half)])
+def _sample(demo: DemoSettings, settings: Settings) -> Sample:
+    """Draw a sample of events like those to come, for the plan."""
+    like = Workload(demo.seed + 1)
+    n = settings.sample_events
+    sample = sample_from([like.subscriptions(n // 2), like.events(n)], settings)
+    return sample._replace(n_live=demo.n_subscriptions)

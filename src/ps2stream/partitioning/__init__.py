@@ -7,16 +7,36 @@ and is chosen by name.
 from __future__ import annotations
 
 from ps2stream.errors import ConfigError
+from ps2stream.partitioning.frequency import FrequencyPartitioner
 from ps2stream.partitioning.grid import GridPartitioner
-from ps2stream.partitioning.plan import Partitioner, Plan, Sample
+from ps2stream.partitioning.hybrid import HybridPartitioner
+from ps2stream.partitioning.hypergraph import HypergraphPartitioner
+from ps2stream.partitioning.kd_tree import KdTreePartitioner
+from ps2stream.partitioning.load import STANDARD_COSTS, Costs
+from ps2stream.partitioning.metric import MetricPartitioner
+from ps2stream.partitioning.plan import Partitioner, Plan
+from ps2stream.partitioning.r_tree import RTreePartitioner
+from ps2stream.partitioning.sample import Sample
 
-PARTITIONERS: dict[str, type[Partitioner]] = {GridPartitioner.name: GridPartitioner}
+#: In the order of the paper's comparison: space, text, both.
+PARTITIONERS: dict[str, type[Partitioner]] = {
+    partitioner.name: partitioner
+    for partitioner in (
+        GridPartitioner,
+        KdTreePartitioner,
+        RTreePartitioner,
+        FrequencyPartitioner,
+        HypergraphPartitioner,
+        MetricPartitioner,
+        HybridPartitioner,
+    )
+}
 
 __all__ = ["PARTITIONERS", "Partitioner", "Plan", "Sample", "partitioner_named"]
 
 
-def partitioner_named(name: str) -> Partitioner:
+def partitioner_named(name: str, costs: Costs = STANDARD_COSTS) -> Partitioner:
     """Return the partitioner of a name, with its default settings."""
     if name not in PARTITIONERS:
-        raise ConfigError(f"partitioner must be one of {', '.join(sorted(PARTITIONERS))}; got {name!r}")
-    return PARTITIONERS[name]()
+        raise ConfigError(f"partitioner must be one of {', '.join(PARTITIONERS)}; got {name!r}")
+    return PARTITIONERS[name](costs)

@@ -1,38 +1,55 @@
-"""The grid partitioner (space; SpatialHadoop): equal cells, dealt out by their load."""
+"""The grid partitioner (space; SpatialHadoop): equal cells, dealt out by their load.
+
+Eldawy and Mokbel, SpatialHadoop: A MapReduce framework for spatial data, ICDE 2015. What is
+counted here on the cells of a grid and how loads are dealt out serves the other baselines as well.
+"""
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
-from ps2stream.arrays import Float64s, Int32s
+from ps2stream.arrays import Float64s, Int32s, Int64s
 from ps2stream.kernels import kernel
-from ps2stream.model.space import NO_LIMIT, WORLD, Grid, column_of, cover, row_of
-from ps2stream.partitioning.plan import Plan, Sample, owners_of_cells
-from ps2stream.text.frequencies import count_terms
+from ps2stream.model.space import WORLD, Grid
+from ps2stream.partitioning.kdt_tree import Box
+from ps2stream.partitioning.load import STANDARD_COSTS, Costs, Rates, rates_of
+from ps2stream.partitioning.plan import Plan, owners_of_cells
+from ps2stream.partitioning.sample import Cells, Digest, Sample, cells_of, digest_of
+from ps2stream.partitioning.space_split import Held, weights_of
+
+#: Columns and rows, as a power of two, of the grid that plans are flattened to.
+PLAN_BITS = 8
+#: Share of the publications that may lie beyond the grid on each side.
+TAIL = 0.005
 
 
 class GridPartitioner:
     """Divide the space of the sample into ``2**bits x 2**bits`` cells of whole workers.
 
-    The grid spans where nearly all publications are, not their bounding box: one stray
-    point on the other side of the world would otherwise leave a city in a single cell.
-    What lies outside is clamped to the outer cells, which is as correct and only less even.
+    The paper found 2^6 x 2^6 cells to be best (Sec. VI-B). The grid spans where nearly all
+    publications are, not their bounding box: one stray point on the other side of the world
+    would otherwise leave a city in a single cell. What lies outside is clamped to the outer
+    cells, which is as correct and only less even.
     """
 
     name = "grid"
 
-    def __init__(self, bits: int = 6, tail: float = 0.005) -> None:
+    def __init__(self, costs: Costs = STANDARD_COSTS, bits: int = 6, tail: float = TAIL) -> None:
+        self.costs = costs
         self.bits = bits
         self.tail = tail
 
     def plan(self, sample: Sample, n_workers: int, *, version: int = 1, seed: int = 0) -> Plan:
-        grid = Grid.over(dense_bounds(sample, self.tail), self.bits)
-        load = cell_loads(grid, sample.lon, sample.lat, sample.bounds)
-        h1 = owners_of_cells(deal_out(load, n_workers))
-        return Plan(version, self.name, n_workers, grid, h1, count_terms(sample.terms))
+        digest = digest_of(sample)
+        grid = Grid.over(dense_bounds(digest, self.tail), self.bits)
+        rates = rates_of(self.costs, digest.live_weight, digest.churn_weight)
+        h1 = owners_of_cells(deal_out(cell_loads(grid, digest, rates), n_workers))
+        return Plan(version, self.name, n_workers, grid, h1, digest.frequencies)
 
 
-def dense_bounds(sample: Sample, tail: float) -> tuple[float, float, float, float]:
+def dense_bounds(sample: Sample | Digest, tail: float) -> tuple[float, float, float, float]:
     """Return the rectangle that holds all but ``tail`` of the publications on each side."""
     if not sample.n_publications:
         return WORLD
@@ -41,35 +58,74 @@ def dense_bounds(sample: Sample, tail: float) -> tuple[float, float, float, floa
     return float(west), float(south), float(east), float(north)
 
 
+def all_held(grid: Grid, digest: Digest) -> Held:
+    """Return the box of all cells with all of the sample in it."""
+    side = 1 << grid.bits
+    return Held(Box(0, 0, side, side), np.arange(digest.n_publications), np.arange(digest.n_subscriptions))
+
+
+class CellCounts(NamedTuple):
+    """How many publications lie in each cell, and how many regions touch it; by row, then column."""
+
+    publications: Int64s
+    subscriptions: Int64s
+
+
+def count_cells(cells: Cells) -> CellCounts:
+    """Count publications and regions a cell, in a time that does not depend on the size of regions."""
+    publications, changes = _count(cells)
+    return CellCounts(publications, changes.cumsum(axis=0).cumsum(axis=1)[:-1, :-1])
+
+
 @kernel
-def cell_loads(grid: Grid, lon: Float64s, lat: Float64s, bounds: Float64s) -> Float64s:
-    """Estimate the load of every cell by Definition 1 with all constants 1."""
-    n_cells = 1 << (2 * grid.bits)
-    publications = np.zeros(n_cells)
-    subscriptions = np.zeros(n_cells)
-    last = (1 << grid.bits) - 1
-    for i in range(len(lon)):
-        row = row_of(grid, lat[i])
-        column = column_of(grid, lon[i])
-        publications[row << grid.bits | column] += 1.0
-    for slot in range(len(bounds) // 4):
-        place = cover(grid, bounds, slot, NO_LIMIT)
-        for r in range(place.n_rows):
-            for c in range(place.n_columns):
-                subscriptions[(place.row + r) << grid.bits | ((place.column + c) & last)] += 1.0
-    return publications * subscriptions + publications + subscriptions
+def _count(cells: Cells) -> tuple[Int64s, Int64s]:
+    """Count publications, and by how much the number of regions changes from cell to cell on both axes."""
+    n = cells.grid_columns
+    publications = np.zeros((n, n), np.int64)
+    for i in range(len(cells.column)):
+        publications[cells.row[i], cells.column[i]] += 1
+    changes = np.zeros((n + 1, n + 1), np.int64)
+    for i in range(len(cells.first_column)):
+        low, high = cells.first_row[i], cells.first_row[i] + cells.n_rows[i]
+        first, stop = cells.first_column[i], cells.first_column[i] + cells.n_columns[i]
+        _change(changes, low, high, first, min(stop, n))
+        if stop > n:  # round the antimeridian
+            _change(changes, low, high, 0, stop - n)
+    return publications, changes
+
+
+@kernel
+def _change(changes: Int64s, low: int, high: int, first: int, stop: int) -> None:
+    changes[low, first] += 1
+    changes[low, stop] -= 1
+    changes[high, first] -= 1
+    changes[high, stop] += 1
+
+
+def cell_loads(grid: Grid, digest: Digest, rates: Rates) -> Float64s:
+    """Charge every cell, as if it had a worker of its own, by Definition 1."""
+    cells = cells_of(grid, digest.lon, digest.lat, digest.bounds)
+    counts = count_cells(cells)
+    publications, subscriptions = counts.publications.reshape(-1), counts.subscriptions.reshape(-1)
+    if rates.is_paper:
+        arriving = publications * (rates.match * subscriptions + rates.publication)
+    else:
+        weights = weights_of(digest, all_held(grid, digest), rates.match, rates.publication)
+        at = cells.row.astype(np.int64) << grid.bits | cells.column
+        arriving = np.bincount(at, weights, grid.n_cells)
+    return np.asarray(arriving + rates.subscription * subscriptions)
 
 
 def deal_out(load: Float64s, n_workers: int) -> Int32s:
-    """Give each cell, heaviest first, to the worker with the least load; empty ones in turn."""
+    """Give each load, heaviest first, to the worker with the least; those that are nothing in turn."""
     owners = np.empty(len(load), np.int32)
     totals = np.zeros(n_workers)
     heavy = np.argsort(-load, kind="stable")
     n_loaded = int(np.count_nonzero(load))
-    for cell in heavy[:n_loaded]:
+    for i in heavy[:n_loaded]:
         worker = int(totals.argmin())
-        owners[cell] = worker
-        totals[worker] += load[cell]
+        owners[i] = worker
+        totals[worker] += load[i]
     lightest = np.argsort(totals, kind="stable")
     owners[heavy[n_loaded:]] = np.resize(lightest, len(load) - n_loaded)
     return owners

@@ -8,18 +8,23 @@ and deletes of one subscription always go the same way.
 from __future__ import annotations
 
 import json
+import math
 import zipfile
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from ps2stream.arrays import Float64s, Int32s, Int64s, Ragged, UInt64s
+from ps2stream.arrays import Int32s, Int64s, UInt64s
 from ps2stream.errors import StateError
 from ps2stream.files import whole_file
 from ps2stream.kernels import kernel, signed
 from ps2stream.model.space import Grid
+from ps2stream.partitioning.kdt_tree import KdtTree
+from ps2stream.partitioning.load import Costs
+from ps2stream.partitioning.sample import Sample
 from ps2stream.text.frequencies import Frequencies, no_frequencies
 
 #: What reading arrays from a damaged file may end in, besides zip's own error.
@@ -64,6 +69,18 @@ def owner(h1: H1, cell: int, term: np.uint64) -> int:
     return signed(h1.default_workers[first + signed((term >> np.uint64(32)) % n)])
 
 
+def owners_of_terms(n_cells: int, terms: UInt64s, workers: Int32s, n_workers: int) -> H1:
+    """Build an H1 that divides terms only, in the same way everywhere; ``terms`` are ascending."""
+    return H1(
+        np.full(n_cells, -1, np.int32),
+        np.array([0, len(terms)], np.int64),
+        terms.astype(np.uint64),
+        workers.astype(np.int32),
+        np.array([0, n_workers], np.int64),
+        np.arange(n_workers, dtype=np.int32),
+    )
+
+
 def owners_of_cells(cell_owner: Int32s) -> H1:
     """Build an H1 that divides space only."""
     none = np.zeros(1, np.int64)
@@ -78,8 +95,33 @@ def owners_of_cells(cell_owner: Int32s) -> H1:
 
 
 @dataclass(frozen=True, slots=True)
+class Estimate:
+    """What a partitioner expected of its plan: the load of each worker, and the bound it aimed at."""
+
+    loads: tuple[float, ...]
+    costs: Costs
+    sigma: float
+
+    @property
+    def balance(self) -> float:
+        """Return L_max / L_min; infinite where a worker has nothing to do."""
+        return balance_of(self.loads)
+
+    @property
+    def keeps_sigma(self) -> bool:
+        return self.balance <= self.sigma
+
+
+def balance_of(loads: Sequence[float]) -> float:
+    """Return the largest load over the smallest: 1 where all are nothing, infinite where one is."""
+    if max(loads) == 0:
+        return 1.0
+    return float(max(loads) / min(loads)) if min(loads) > 0 else math.inf
+
+
+@dataclass(frozen=True, slots=True)
 class Plan:
-    """One version of the routing."""
+    """One version of the routing; ``tree`` and ``estimate`` say how a partitioner came to it."""
 
     version: int
     partitioner: str
@@ -87,6 +129,8 @@ class Plan:
     grid: Grid
     h1: H1
     frequencies: Frequencies = field(default_factory=no_frequencies)
+    estimate: Estimate | None = None
+    tree: KdtTree | None = None
 
     def owner(self, lon: float, lat: float, term: int) -> int:
         """Return the worker that owns a term at a point."""
@@ -99,6 +143,8 @@ class Plan:
             "partitioner": self.partitioner,
             "n_workers": self.n_workers,
             "grid": self.grid._asdict(),
+            "estimate": asdict(self.estimate) if self.estimate else None,
+            "tree": self.tree.as_dict() if self.tree else None,
         }
         arrays = {**self.h1._asdict(), **self.frequencies._asdict()}
         with whole_file(path) as file:
@@ -109,6 +155,7 @@ class Plan:
         try:
             with path.open("rb") as data, np.load(data, allow_pickle=False) as file:
                 about = json.loads(str(file["about"]))
+                estimate, tree = about["estimate"], about["tree"]
                 return cls(
                     about["version"],
                     about["partitioner"],
@@ -116,34 +163,22 @@ class Plan:
                     Grid(**about["grid"]),
                     H1(*(file[name] for name in H1._fields)),
                     Frequencies(*(file[name] for name in Frequencies._fields)),
+                    _estimate_of(estimate) if estimate else None,
+                    KdtTree.from_dict(tree) if tree else None,
                 )
         except (*_UNREADABLE, zipfile.BadZipFile) as error:
             raise StateError(f"plan {path} cannot be read: {error}") from error
 
 
-class Sample(NamedTuple):
-    """What a plan is built from: some publications and some subscriptions of the stream."""
-
-    lon: Float64s
-    lat: Float64s
-    terms: Ragged
-    bounds: Float64s  # four a subscription
-    clause_offsets: Int64s
-    term_offsets: Int64s
-    clause_terms: UInt64s
-
-    @property
-    def n_publications(self) -> int:
-        return len(self.lon)
-
-    @property
-    def n_subscriptions(self) -> int:
-        return len(self.bounds) // 4
+def _estimate_of(values: dict[str, Any]) -> Estimate:
+    return Estimate(tuple(values["loads"]), Costs(**values["costs"]), values["sigma"])
 
 
 class Partitioner(Protocol):
-    """Turn a sample into a plan; the same sample and seed give the same plan."""
+    """Turn a sample into a plan; the same sample, costs and seed give the same plan."""
 
     name: str
+
+    def __init__(self, costs: Costs) -> None: ...
 
     def plan(self, sample: Sample, n_workers: int, *, version: int = 1, seed: int = 0) -> Plan: ...

@@ -12,8 +12,7 @@ from ps2stream.kernels import kernel
 from ps2stream.model.events import Publications, check_publications
 from ps2stream.pipeline.packets import ROUTED
 from ps2stream.registry.segments import large_lists
-from ps2stream.routing.index import GridT
-from ps2stream.routing.route import rows_of_worker
+from ps2stream.routing.index import GridT, Routed
 from ps2stream.text.tokenizer import Tokenizer
 
 
@@ -41,24 +40,20 @@ class Dispatcher:
         lon, lat = frozen(publications.lon), frozen(publications.lat)
         routed = self._grid_t.route(lon, lat, terms)
         packets = {
-            int(worker): _packet(
-                publications, terms, routed.owners, int(worker), int(routed.n_publications[worker])
-            )
+            int(worker): packet_of(publications, terms, routed, int(worker))
             for worker in np.flatnonzero(routed.n_publications)
         }
         return Dispatched(packets, rejected, len(lon), routed.n_discarded)
 
 
-def _packet(
-    publications: Publications, terms: Ragged, owners: Int32s, worker: int, n_rows: int
-) -> pa.RecordBatch:
+def packet_of(publications: Publications, terms: Ragged, routed: Routed, worker: int) -> pa.RecordBatch:
     """Gather the publications of one worker; all their terms go along, to verify whole clauses."""
-    rows = np.empty(n_rows, np.int64)
-    n_terms = rows_of_worker(terms.offsets, owners, worker, rows)
-    offsets = np.empty(n_rows + 1, np.int64)
+    rows = routed.rows.row(worker)
+    n_terms = int((terms.offsets[rows + 1] - terms.offsets[rows]).sum())
+    offsets = np.empty(len(rows) + 1, np.int64)
     values = np.empty(n_terms, np.uint64)
     probes = np.empty(n_terms, np.uint8)
-    _gather(terms.offsets, terms.values, owners, worker, rows, (offsets, values, probes))
+    _gather(terms.offsets, terms.values, routed.owners, worker, rows, (offsets, values, probes))
     taken = pa.array(rows)
     columns = [
         pa.array(publications.seq[rows]),

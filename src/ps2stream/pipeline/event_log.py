@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 
 from ps2stream.errors import SchemaError
 from ps2stream.model.events import conform
-from ps2stream.model.schemas import EVENTS, PUBLISH, empty
+from ps2stream.model.schemas import EVENTS
 
 
 class EventLog:
@@ -44,10 +44,6 @@ class EventLog:
         parts = self._stream(size) if self.is_sorted else self._sorted(size)
         return _resized(parts, size)
 
-    def sample(self, n_events: int) -> pa.RecordBatch:
-        """Take publications and updates from the start of the log, up to half of ``n_events`` of either."""
-        return sample_of_both(self._stream(65_536), n_events)
-
     def _stream(self, size: int) -> Iterator[pa.RecordBatch]:
         for name, file in self._files:
             with _explained(name):
@@ -60,24 +56,6 @@ class EventLog:
         order = pc.sort_indices(table.column("seq"))
         for start in range(0, table.num_rows, size):
             yield from table.take(order.slice(start, size)).combine_chunks().to_batches()
-
-
-def sample_of_both(batches: Iterable[pa.RecordBatch], n_events: int) -> pa.RecordBatch:
-    """Take up to half of ``n_events`` publications and as many updates from the front of a stream.
-
-    A log often begins with nothing but subscriptions; a plan needs to see both kinds.
-    """
-    parts = [empty(EVENTS)]
-    wanted = {True: n_events - n_events // 2, False: n_events // 2}
-    for batch in batches:
-        is_publish = pc.fill_null(pc.equal(batch.column("op"), PUBLISH), False)
-        for kind, mask in ((True, is_publish), (False, pc.invert(is_publish))):
-            part = batch.filter(mask).slice(0, wanted[kind])
-            wanted[kind] -= part.num_rows
-            parts.append(part)
-        if not any(wanted.values()):
-            break
-    return pa.concat_batches(parts).sort_by("seq")
 
 
 def _parquet_files(path: Path) -> list[Path]:

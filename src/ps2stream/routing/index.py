@@ -29,11 +29,16 @@ MAX_CELLS = 64
 
 @dataclass(frozen=True, slots=True)
 class Routed:
-    """For every term of a batch of publications its worker, and how many each worker gets."""
+    """For every term of a batch of publications its worker, and for every worker its publications."""
 
     owners: Int32s
-    n_publications: Int64s
+    rows: Ragged
     n_discarded: int
+
+    @property
+    def n_publications(self) -> Int64s:
+        """Count the publications that each worker gets."""
+        return np.diff(self.rows.offsets)
 
 
 class GridT:
@@ -87,9 +92,8 @@ class GridT:
     def route(self, lon: Float64s, lat: Float64s, terms: Ragged) -> Routed:
         owners = np.empty(len(terms.values), np.int32)
         route(self._h2, self.plan.h1, self.plan.grid, lon, lat, terms.offsets, terms.values, owners)
-        counts = np.zeros(self.plan.n_workers + 1, np.int64)
-        fan_out(terms.offsets, owners, self.plan.n_workers, counts)
-        return Routed(owners, counts[:-1], int(counts[-1]))
+        rows, starts, n_discarded = fan_out(terms.offsets, owners, self.plan.n_workers)
+        return Routed(owners, Ragged(rows, starts), int(n_discarded))
 
     def _count(self, postings: Postings, sign: int) -> None:
         row = 0

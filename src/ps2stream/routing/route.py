@@ -42,31 +42,29 @@ def route(
 
 
 @kernel
-def fan_out(offsets: Int64s, owners: Int32s, n_workers: int, counts: Int64s) -> None:
-    """Count the publications that each worker gets; ``counts[n_workers]`` are discarded."""
-    seen = np.full(n_workers, -1, np.int64)
+def fan_out(offsets: Int64s, owners: Int32s, n_workers: int) -> tuple[Int64s, Int64s, int]:
+    """List the publications of every worker; return (rows, offsets by worker, number that nobody gets)."""
+    starts = np.zeros(n_workers + 1, np.int64)
+    newest = np.full(n_workers, -1, np.int64)
+    n_discarded = 0
     for publication in range(len(offsets) - 1):
         discarded = True
         for i in range(offsets[publication], offsets[publication + 1]):
             worker = owners[i]
             if worker != NOBODY:
                 discarded = False
-                if seen[worker] != publication:
-                    seen[worker] = publication
-                    counts[worker] += 1
-        if discarded:
-            counts[n_workers] += 1
-
-
-@kernel
-def rows_of_worker(offsets: Int64s, owners: Int32s, worker: int, rows: Int64s) -> int:
-    """List the publications that a worker gets; return the number of their terms."""
-    n_rows, n_terms = 0, 0
+                if newest[worker] != publication:
+                    newest[worker] = publication
+                    starts[worker + 1] += 1
+        n_discarded += discarded
+    for worker in range(n_workers):
+        starts[worker + 1] += starts[worker]
+    rows = np.empty(starts[n_workers], np.int64)
+    ends = starts[:-1].copy()
     for publication in range(len(offsets) - 1):
         for i in range(offsets[publication], offsets[publication + 1]):
-            if owners[i] == worker:
-                rows[n_rows] = publication
-                n_rows += 1
-                n_terms += offsets[publication + 1] - offsets[publication]
-                break
-    return n_terms
+            worker = owners[i]
+            if worker != NOBODY and (ends[worker] == starts[worker] or rows[ends[worker] - 1] != publication):
+                rows[ends[worker]] = publication
+                ends[worker] += 1
+    return rows, starts, n_discarded

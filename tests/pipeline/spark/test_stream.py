@@ -7,6 +7,7 @@ import shutil
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -17,7 +18,16 @@ from laws.engines import Place, batches_of, outcome_of, sorted_outcome
 from ps2stream.config import Settings
 from ps2stream.errors import ConfigError, JournalError, StateError
 from ps2stream.model.schemas import EVENTS, MATCHES
-from ps2stream.pipeline.spark.stream import events_stream, journal_stream, match_events, stream_matches
+from ps2stream.model.space import WORLD, Grid
+from ps2stream.partitioning.plan import Plan, owners_of_cells
+from ps2stream.pipeline.spark.stream import (
+    events_stream,
+    journal_stream,
+    match_events,
+    some_of_both,
+    stream_matches,
+)
+from ps2stream.pipeline.state import State
 from ps2stream.testing import oracle
 from ps2stream.testing.generators import random_events
 
@@ -62,6 +72,29 @@ def test_the_order_of_rows_and_partitions_does_not_matter_as_seq_decides(spark: 
 def test_a_dataframe_without_events_gives_no_match(spark: SparkSession) -> None:
     nothing = spark.createDataFrame(random_events(0, seed=1).to_pylist(), from_arrow_schema(EVENTS))
     assert rows_of(match_events(nothing)) == []
+
+
+def test_the_plan_of_a_dataframe_sees_both_kinds_of_events(spark: SparkSession) -> None:
+    events = random_events(300, seed=58, invalid_share=0.0)
+    order = sorted(range(300), key=lambda row: events.column("op")[row].as_py() == "publish")
+    some = some_of_both(spark.createDataFrame(events.take(pa.array(order))), 40)
+    kinds = some.column("op").to_pylist()
+    assert some.schema == EVENTS
+    assert (len(kinds), kinds.count("publish")) == (40, 20)
+
+
+def test_the_first_start_takes_the_plan_that_it_is_given(spark: SparkSession, place: Place) -> None:
+    events = random_events(300, seed=59)
+    place.publish(events, packet_events=50)
+    owners = np.arange(16, dtype=np.int32) % 2
+    plan = Plan(1, "grid", 2, Grid.over(WORLD, 2), owners_of_cells(owners))
+    with journal_stream(spark, place.journal, place.state, place.out, SETTINGS, plan=plan) as query:
+        query.processAllAvailable()
+    assert State(place.state).plan().h1.cell_owner.tolist() == owners.tolist()
+    assert place.outcome([]).matches == sorted(oracle.run(events).matches)
+    other = Plan(1, "grid", 2, Grid.over(WORLD, 2), owners_of_cells(1 - owners))
+    with journal_stream(spark, place.journal, place.state, place.out, SETTINGS, plan=other):
+        assert State(place.state).plan().h1.cell_owner.tolist() == owners.tolist(), "later ones keep it"
 
 
 def test_a_stream_of_files_is_matched_as_they_arrive(spark: SparkSession, tmp_path: Path) -> None:

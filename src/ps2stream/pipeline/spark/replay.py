@@ -18,8 +18,9 @@ from ps2stream.config import Settings
 from ps2stream.journal import Journal
 from ps2stream.model.events import in_order
 from ps2stream.model.schemas import BEFORE_ALL_SEQS
+from ps2stream.partitioning.plan import Plan
 from ps2stream.pipeline.event_log import EventLog
-from ps2stream.pipeline.planning import first_plan
+from ps2stream.pipeline.planning import log_sample, plan_of
 from ps2stream.pipeline.sink import Sink
 from ps2stream.pipeline.spark.job import BatchDone
 from ps2stream.pipeline.spark.stream import journal_stream
@@ -31,9 +32,17 @@ _APPEND_EVENTS = 20_000
 
 
 def replay_microbatch(
-    spark: SparkSession, events: EventLog, out: Path, settings: Settings, on_progress: Callable[[Tally], None]
+    spark: SparkSession,
+    events: EventLog,
+    out: Path,
+    settings: Settings,
+    on_progress: Callable[[Tally], None],
+    plan: Plan | None = None,
 ) -> tuple[Tally, float]:
-    """Process all events as a stream; return the tally and the seconds from the first to the last."""
+    """Process all events as a stream; return the tally and the seconds from the first to the last.
+
+    Without a plan one is made from a sample of the events.
+    """
     tally = Tally.of(settings.n_workers, settings.n_dispatchers)
     consumed = 0
 
@@ -48,7 +57,7 @@ def replay_microbatch(
 
     with tempfile.TemporaryDirectory(prefix="ps2stream-replay-") as scratch:
         home = Path(scratch)
-        plan = first_plan(events.sample(settings.sample_events), settings)
+        plan = plan or plan_of(log_sample(events, settings), settings)
         State.create(home / "state", plan, settings)
         Journal.open(home / "journal", create=True).close()
         pouring = Pouring(events, home / "journal", Sink(out))

@@ -18,8 +18,9 @@ from ps2stream.config import Settings
 from ps2stream.errors import ConfigError
 from ps2stream.journal import Journal
 from ps2stream.model.events import conform
-from ps2stream.model.schemas import EVENTS, MATCHES, empty
-from ps2stream.pipeline.planning import first_plan, journal_sample
+from ps2stream.model.schemas import EVENTS, MATCHES, PUBLISH, empty
+from ps2stream.partitioning.plan import Plan
+from ps2stream.pipeline.planning import first_plan, journal_sample, plan_of
 from ps2stream.pipeline.sink import Sink
 from ps2stream.pipeline.spark.job import SNAPSHOT_EVERY, BatchDone, MicroBatchJob
 from ps2stream.pipeline.spark.source import NAME, JournalSource
@@ -38,6 +39,7 @@ def journal_stream(
     out: Path,
     settings: Settings,
     *,
+    plan: Plan | None = None,
     on_batch: Callable[[BatchDone], None] = _ignore,
     interval_s: float = 0.0,
     prune: bool = False,
@@ -45,14 +47,15 @@ def journal_stream(
 ) -> Iterator[StreamingQuery]:
     """Run the stream of a journal while the context lasts; it goes on where it was stopped or killed.
 
-    The first start makes the plan from what the journal holds by then. ``snapshot_every``: after so many
-    updates, or half as many as there are subscriptions, a snapshot takes the place of the subscription log.
+    The first start takes the plan that is given, or makes one from what the journal holds by then; later ones
+    go on with it. ``snapshot_every``: after so many updates, or half as many as there are subscriptions, a
+    snapshot takes the place of the subscription log.
     """
     Journal.open(journal).close()  # a missing or damaged one is reported before Spark starts
     with State(state).locked():
         job = MicroBatchJob(
             spark,
-            _state_of(state, journal, settings),
+            _state_of(state, journal, settings, plan),
             settings,
             out,
             on_batch,
@@ -90,7 +93,8 @@ def events_stream(
     """Run a streaming DataFrame of events (schema EVENTS) while the context lasts.
 
     Its seqs must rise from batch to batch; an event at or below the last seq of an earlier batch is
-    rejected. ``sample`` is what the first plan is made from; without one the world is cut evenly.
+    rejected. The first plan is made from ``sample``, or from the file that the settings name for it; without
+    either the world is cut evenly.
     """
     if not events.isStreaming:
         raise ConfigError("events_stream needs a streaming DataFrame; use match_events for a finite one")
@@ -117,9 +121,7 @@ def match_events(events: DataFrame, settings: Settings | None = None) -> DataFra
     settings = settings or Settings()
     directory = Path(tempfile.mkdtemp(prefix="ps2stream-"))
     atexit.register(shutil.rmtree, directory, ignore_errors=True)
-    sample = events.limit(settings.sample_events).toArrow().combine_chunks()
-    batches = sample.to_batches()
-    plan = first_plan(conform(batches[0]) if batches else empty(EVENTS), settings)
+    plan = first_plan(some_of_both(events, settings.sample_events), settings)
     out = directory / "out"
     job = MicroBatchJob(events.sparkSession, State.create(directory / "state", plan, settings), settings, out)
     job.start()
@@ -147,9 +149,17 @@ def _start(
     return writer.trigger(processingTime=f"{round(interval_s * 1000)} milliseconds").start()
 
 
-def _state_of(directory: Path, journal: Path, settings: Settings) -> State:
+def _state_of(directory: Path, journal: Path, settings: Settings, plan: Plan | None) -> State:
     if not State.exists(directory):
-        State.create(
-            directory, first_plan(journal_sample(journal, settings.sample_events), settings), settings
-        )
+        plan = plan or plan_of(journal_sample(journal, settings), settings)
+        State.create(directory, plan, settings)
     return State.open(directory, settings)
+
+
+def some_of_both(events: DataFrame, n_events: int) -> pa.RecordBatch:
+    """Take publications and updates, the first that Spark comes upon: the rest is not computed."""
+    is_publish = events["op"] == PUBLISH
+    publications = events.where(is_publish).limit(n_events - n_events // 2)
+    updates = events.where(~is_publish).limit(n_events // 2)
+    batches = publications.unionAll(updates).toArrow().combine_chunks().to_batches()
+    return conform(batches[0]) if batches else empty(EVENTS)

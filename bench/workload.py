@@ -1,4 +1,7 @@
-"""A seeded workload in the spirit of the paper's Sec. VI: Q1 and Q2 subscriptions, and publications.
+"""A seeded workload in the spirit of the paper's Sec. VI: Q1, Q2 and Q3 subscriptions, and publications.
+
+Q1 asks for what is written often, in small regions; Q2 for at least one word that is rare, in larger ones.
+For Q3 the space is cut into 100 equal regions, half of which draw Q1 subscriptions and half Q2.
 
 Everything is made as events first (schema EVENTS), texts and expressions included; the arrays
 that kernels take are compiled from those events with the product's own tokenizer. So an index
@@ -17,6 +20,7 @@ from pathlib import Path
 from typing import Literal, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
@@ -29,13 +33,20 @@ from ps2stream.text.frequencies import count_terms, rarest_first
 from ps2stream.text.terms import terms_of
 from ps2stream.text.tokenizer import Tokenizer
 
-Kind = Literal["q1", "q2"]
+Kind = Literal["q1", "q2", "q3"]
+KINDS: tuple[Kind, ...] = ("q1", "q2", "q3")
 
 N_STOP_WORDS = 100
 
 _KM_PER_DEGREE = 111.32
-_MAX_SIDE_KM = {"q1": 50.0, "q2": 100.0}
+_Q1_SIDE_KM, _Q2_SIDE_KM = 50.0, 100.0
 _TOP_SHARE = 0.01
+#: Q3 cuts either side of the space into so many parts. Its space is the shortest range of longitudes and of
+#: latitudes that holds this share of the publications: a few from overseas would stretch it over oceans.
+_N_CUTS = 10
+_SPACE_SHARE = 0.9
+
+Flags = npt.NDArray[np.bool_]
 
 _US = (-124.8, 24.4, -66.9, 49.4)
 _N_CLUSTERS = 300
@@ -103,15 +114,17 @@ def subscribe_events(corpus: Corpus, kind: Kind, n: int, seed: int) -> pa.Table:
     """Make ``n`` subscriptions with seq 1 to ``n``: squares centred on publications, 1 to 3 keywords."""
     rng = np.random.default_rng(seed)
     at = rng.integers(0, len(corpus.lon), n)
+    is_q2 = _asks_q2(corpus, kind, at, seed)
     # Degrees of longitude shrink towards the poles; far north a square is wider than it is high.
-    half_lat = rng.uniform(1.0, _MAX_SIDE_KM[kind], n) / _KM_PER_DEGREE / 2
+    side_km = rng.uniform(1.0, np.where(is_q2, _Q2_SIDE_KM, _Q1_SIDE_KM))
+    half_lat = side_km / _KM_PER_DEGREE / 2
     half_lon = half_lat / np.maximum(np.cos(np.radians(corpus.lat[at])), 0.1)
     seq = np.arange(1, n + 1)
     columns = {
         "seq": pa.array(seq),
         "op": pa.repeat(SUBSCRIBE, n),
         "id": _ids("s", seq),
-        "expression": _expressions(corpus, kind, n, rng),
+        "expression": _expressions(corpus, is_q2, rng),
         "min_lon": pa.array(np.clip(corpus.lon[at] - half_lon, -180, 180)),
         "min_lat": pa.array(np.clip(corpus.lat[at] - half_lat, -90, 90)),
         "max_lon": pa.array(np.clip(corpus.lon[at] + half_lon, -180, 180)),
@@ -213,13 +226,41 @@ def _places(rng: np.random.Generator, n: int) -> tuple[Float64s, Float64s]:
     return np.clip(lon, min_lon, max_lon), np.clip(lat, min_lat, max_lat)
 
 
-def _expressions(corpus: Corpus, kind: Kind, n: int, rng: np.random.Generator) -> pa.Array:
+def region_of(corpus: Corpus, lon: Float64s, lat: Float64s) -> Int64s:
+    """Return the Q3 region of points, row by row from the south-west; outer ones reach beyond the space."""
+    return _cut(corpus.lat, lat) * _N_CUTS + _cut(corpus.lon, lon)
+
+
+def draws_q2(seed: int) -> Flags:
+    """Say for every Q3 region whether its subscriptions are Q2; exactly half of them are."""
+    n_regions = _N_CUTS * _N_CUTS
+    return np.random.default_rng([seed, 3]).permutation(n_regions) < n_regions // 2
+
+
+def _cut(space: Float64s, values: Float64s) -> Int64s:
+    """Number the equal parts of the densest range of a space that values lie in, or are nearest to."""
+    ordered = np.sort(space)
+    n_apart = int(_SPACE_SHARE * (len(ordered) - 1))
+    first = int(np.argmin(ordered[n_apart:] - ordered[: len(ordered) - n_apart]))
+    low, high = ordered[first], ordered[first + n_apart]
+    parts: Float64s = (values - low) / max(high - low, 1e-9) * _N_CUTS
+    return np.clip(parts, 0, _N_CUTS - 1).astype(np.int64)
+
+
+def _asks_q2(corpus: Corpus, kind: Kind, at: Int64s, seed: int) -> Flags:
+    """Say which subscriptions are Q2, by the publications that they are centred on."""
+    if kind == "q3":
+        return draws_q2(seed)[region_of(corpus, corpus.lon[at], corpus.lat[at])]
+    return np.full(len(at), kind == "q2")
+
+
+def _expressions(corpus: Corpus, is_q2: Flags, rng: np.random.Generator) -> pa.Array:
     """Join 1 to 3 keywords by AND or by OR; stop words are not drawn."""
+    n = len(is_q2)
     weights = corpus.counts[N_STOP_WORDS:].astype(np.float64)
     drawn = np.searchsorted(np.cumsum(weights), rng.random((n, 3)) * weights.sum()) + N_STOP_WORDS
-    if kind == "q2":
-        rare = max(N_STOP_WORDS, int(_TOP_SHARE * len(corpus.counts)))
-        drawn[:, 0] = rng.integers(rare, len(corpus.counts), n)
+    rare = max(N_STOP_WORDS, int(_TOP_SHARE * len(corpus.counts)))
+    drawn[is_q2, 0] = rng.integers(rare, len(corpus.counts), int(is_q2.sum()))
     n_keywords = rng.integers(1, 4, n)
     kept = np.arange(3) < n_keywords[:, None]
     offsets = np.concatenate([[0], np.cumsum(n_keywords)])

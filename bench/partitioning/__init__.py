@@ -1,0 +1,6 @@
+"""Partitioners against each other: run as ``python -m bench.partitioning``.
+
+- ``compare``: what a stream costs under the plan of each.
+- ``predict``: how well the load functions that they minimise predict the busy time of workers.
+- ``speed``: how long they take to make a plan.
+"""

@@ -1,0 +1,76 @@
+"""The load of a worker (Definition 1), by two formulas.
+
+The paper charges every pair of a publication and a subscription that meet at a worker::
+
+    paper        L = c1 |O| |Q| + c2 |O| + c3 |Q inserted| + c4 |Q deleted|
+
+An index looks only at the subscriptions in the lists that a publication reads::
+
+    candidates   L = c1 |candidates| + c2 |O| + c3 |Q inserted| + c4 |Q deleted|
+
+Which of the two predicts the measured time of workers better is reported in docs/performance.md.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal, NamedTuple
+
+from ps2stream.errors import ConfigError
+from ps2stream.kernels import kernel
+
+LoadFunction = Literal["paper", "candidates"]
+LOAD_FUNCTIONS: tuple[LoadFunction, ...] = ("candidates", "paper")
+
+
+@dataclass(frozen=True, slots=True)
+class Costs:
+    """c1 to c4 in nanoseconds, and what c1 is charged for."""
+
+    match: float
+    publication: float
+    insert: float
+    delete: float
+    load: LoadFunction = "candidates"
+
+    def __post_init__(self) -> None:
+        if self.load not in LOAD_FUNCTIONS:
+            raise ConfigError(f"load must be one of {', '.join(LOAD_FUNCTIONS)}; got {self.load!r}")
+        if not all(value >= 0 for value in (self.match, self.publication, self.insert, self.delete)):
+            raise ConfigError(f"costs must not be negative; got {self}")
+
+
+#: What the kernels cost where nobody has calibrated them: fitted to Q1 and Q2, synthetic and real, at once,
+#: with 200,000 publications and as many subscriptions on 4, 8 and 16 workers, and rounded. Workloads alone
+#: give 106 to 218, 257 to 388, 625 to 1,040 and 108 to 122: larger regions have more postings to insert.
+STANDARD_COSTS = Costs(match=150.0, publication=330.0, insert=800.0, delete=120.0)
+
+
+class Rates(NamedTuple):
+    """Costs as they fall on the counts of a sample; kernels take it as it is."""
+
+    match: float
+    publication: float
+    subscription: float
+    is_paper: bool
+
+
+def rates_of(costs: Costs, live_weight: float, churn_weight: float) -> Rates:
+    """Scale costs from the sample to the stream it was drawn from.
+
+    A sampled subscription stands for ``live_weight`` live ones, and is inserted, and deleted,
+    ``churn_weight`` times while the sampled publications pass.
+    """
+    return Rates(
+        costs.match * live_weight,
+        costs.publication,
+        (costs.insert + costs.delete) * churn_weight,
+        costs.load == "paper",
+    )
+
+
+@kernel
+def load_of(rates: Rates, n_publications: float, n_subscriptions: float, n_candidates: float) -> float:
+    """Charge what one worker gets by Definition 1."""
+    matched = n_publications * n_subscriptions if rates.is_paper else n_candidates
+    return rates.match * matched + rates.publication * n_publications + rates.subscription * n_subscriptions
