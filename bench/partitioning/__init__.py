@@ -3,4 +3,5 @@
 - ``compare``: what a stream costs under the plan of each.
 - ``predict``: how well the load functions that they minimise predict the busy time of workers.
 - ``speed``: how long they take to make a plan.
+- ``sensitivity``: what the thresholds of hybrid partitioning do to its plan.
 """

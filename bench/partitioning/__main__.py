@@ -8,12 +8,17 @@ from pathlib import Path
 from types import ModuleType
 
 from bench.micro.host import host_facts
-from bench.partitioning import compare, predict, speed
+from bench.partitioning import compare, predict, sensitivity, speed
 from bench.results import Row, check_path, write_rows
 from bench.workload import KINDS
 from ps2stream.partitioning import PARTITIONERS
 
-_COMMANDS: dict[str, ModuleType] = {"compare": compare, "predict": predict, "speed": speed}
+_COMMANDS: dict[str, ModuleType] = {
+    "compare": compare,
+    "predict": predict,
+    "speed": speed,
+    "sensitivity": sensitivity,
+}
 
 _ABOUT = """\
 Benchmarks of partitioners on generated streams: Q1 (frequent words, regions up to 50 km), Q2 (at least one

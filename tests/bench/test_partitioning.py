@@ -8,13 +8,14 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
-from bench.partitioning import compare, predict, speed
+from bench.partitioning import compare, predict, sensitivity, speed
 from bench.partitioning.__main__ import main, parse, run
 from bench.partitioning.streams import stream_of
 from bench.results import Row
 from bench.workload import KINDS, synthetic_corpus
 from ps2stream.model.schemas import SUBSCRIBE
 from ps2stream.partitioning import PARTITIONERS
+from ps2stream.partitioning.hybrid import HybridSettings
 from ps2stream.testing import oracle
 
 NAMES = list(PARTITIONERS)
@@ -118,6 +119,26 @@ def test_building_a_plan_is_timed_for_every_sample_and_number_of_workers() -> No
     assert points == list(product((100, 200), (0, 1), (2, 3), NAMES))
     assert all(row["build_s"] > 0 for row in rows)
     assert len(speed.report(rows).splitlines()) == 2 + 2 * len(NAMES)
+
+
+def test_thresholds_are_varied_one_at_a_time_and_drawn(tmp_path: Path) -> None:
+    picture = tmp_path / "sensitivity.png"
+    options = f"--subscriptions 500 --sample 200 --workers 3 --workloads q3 --plot {picture}"
+    rows = rows_of(f"sensitivity {CORPUS} {options} --settings sigma theta")
+    assert [(row["setting"], row["value"]) for row in rows] == [
+        (setting, value) for setting in ("sigma", "theta") for value in sensitivity.VALUES[setting]
+    ]
+    for row in rows:
+        assert 0 < row["max_load_ms"] <= row["load_ms"]
+        assert row["max_over_mean"] == pytest.approx(3 * row["max_load_ms"] / row["load_ms"])
+        assert row["units"] >= 1
+    assert picture.read_bytes().startswith(b"\x89PNG")
+    assert len(sensitivity.report(rows).splitlines()) == 2 + len(rows)
+
+
+def test_the_defaults_of_all_thresholds_are_among_what_is_tried() -> None:
+    usual = HybridSettings()
+    assert all(getattr(usual, setting) in values for setting, values in sensitivity.VALUES.items())
 
 
 def test_the_command_writes_raw_rows_and_prints_a_table(

@@ -26,6 +26,7 @@ def _trial(n_candidates: list[int], n_publications: list[int], n_discarded: int 
     return Trial(
         n_publications=np.array(n_publications),
         n_subscriptions=np.arange(n),
+        n_lookups=np.zeros(n, np.int64),
         n_candidates=np.array(n_candidates),
         n_matches=np.zeros(n, np.int64),
         match_s=np.zeros(n),

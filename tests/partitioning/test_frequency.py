@@ -25,7 +25,7 @@ def test_a_term_costs_its_publications_its_subscriptions_and_what_meets(is_paper
     digest = digest_of(make_sample(80, 40))
     standing = Counter(digest.stands.lists.tolist())
     waiting, holding = Counter[int](), Counter[int]()
-    candidates = Counter[int]()
+    looks = Counter[int]()
     for row in range(digest.n_subscriptions):
         waiting.update(set(digest.stands.terms[slice(*digest.stands.offsets[row : row + 2])].tolist()))
     for row in range(digest.n_publications):
@@ -33,17 +33,17 @@ def test_a_term_costs_its_publications_its_subscriptions_and_what_meets(is_paper
         holding.update(set(digest.reads.terms[span].tolist()))
         pairs = zip(digest.reads.terms[span].tolist(), digest.reads.lists[span].tolist(), strict=True)
         for term, each in pairs:
-            candidates[term] += standing[each]
+            looks[term] += 1 + standing[each]
     table = all_terms(digest)
     assert table.terms.tolist() == sorted(waiting)
     expected = [
-        2.0 * (holding[term] * waiting[term] if is_paper else candidates[term])
+        2.0 * (holding[term] * waiting[term] if is_paper else looks[term])
         + 3.0 * holding[term]
         + 5.0 * waiting[term]
         for term in sorted(waiting)
     ]
     np.testing.assert_allclose(term_weights(table, Rates(2.0, 3.0, 5.0, is_paper)), expected)
-    assert sum(candidates.values()) > 0
+    assert sum(looks.values()) > 0
 
 
 @pytest.mark.parametrize("n_workers", [1, 3, 8, 100])

@@ -93,9 +93,9 @@ def test_by_candidates_a_cell_costs_what_its_publications_look_at() -> None:
     expected = np.zeros(grid.n_cells)
     for row, at in enumerate(zip(digest.lon, digest.lat, strict=True)):
         reads = digest.reads.lists[digest.reads.offsets[row] : digest.reads.offsets[row + 1]].tolist()
-        n_candidates = sum(digest.stands.lists.tolist().count(each) for each in reads)
+        n_looks = sum(1 + digest.stands.lists.tolist().count(each) for each in reads)
         # One that nobody waits for is discarded.
-        expected[grid.cell(*at)] += 2.0 * n_candidates + 3.0 if n_candidates else 0.0
+        expected[grid.cell(*at)] += 2.0 * n_looks + 3.0 if n_looks else 0.0
     for box in digest.bounds.reshape(-1, 4).tolist():
         for cell in cells_of_region(grid, Region(*box)):
             expected[cell] += 5.0

@@ -18,9 +18,9 @@ CANDIDATES = rates_of(Costs(2.0, 3.0, 5.0, 1.0), 1.0, 1.0)
 PAPER = rates_of(Costs(0.01, 3.0, 5.0, 1.0, "paper"), 1.0, 1.0)
 
 
-def unit_of(publications: list[int], subscriptions: list[int], n_candidates: int, load: float) -> Unit:
+def unit_of(publications: list[int], subscriptions: list[int], n_looks: float, load: float) -> Unit:
     held = Held(Box(0, 0, 1, 1), np.array(publications), np.array(subscriptions))
-    counts = Counts(len(publications), len(subscriptions), n_candidates)
+    counts = Counts(len(publications), len(subscriptions), n_looks)
     return Unit(Region(held), None, held.publications, held.subscriptions, counts, load)
 
 
@@ -46,8 +46,8 @@ def test_loads_are_those_of_the_units_together(rates: Rates, n_workers: int) -> 
         mine = [unit for unit, owner in zip(units, merged.worker_of, strict=True) if owner == worker]
         n_pubs = len({row for unit in mine for row in unit.publications.tolist()})
         n_subs = len({row for unit in mine for row in unit.subscriptions.tolist()})
-        n_candidates = sum(unit.counts.n_candidates for unit in mine)
-        matched = n_pubs * n_subs if rates.is_paper else n_candidates
+        n_looks = sum(unit.counts.n_looks for unit in mine)
+        matched = n_pubs * n_subs if rates.is_paper else n_looks
         expected = rates.match * matched + rates.publication * n_pubs + rates.subscription * n_subs
         assert merged.loads[worker] == pytest.approx(expected)
 

@@ -84,12 +84,10 @@ def test_counts_are_those_of_the_held_rows_alone() -> None:
         for row in subscriptions
         for each in stands.lists[stands.offsets[row] : stands.offsets[row + 1]].tolist()
     ]
-    meeting = [
-        sum(
-            standing.count(each) for each in reads.lists[reads.offsets[row] : reads.offsets[row + 1]].tolist()
-        )
-        for row in publications
-    ]
+    meeting = []
+    for row in publications:
+        lists = reads.lists[reads.offsets[row] : reads.offsets[row + 1]].tolist()
+        meeting.append(sum(1 + standing.count(each) for each in lists if each in standing))
     held = Held(WHOLE, publications, subscriptions)
     counts = count_held(digest, held)
     assert counts == Counts(int(np.count_nonzero(meeting)), 35, sum(meeting))

@@ -48,7 +48,7 @@ def test_a_table_turns_entries_round() -> None:
             if term in stands.terms[stands.offsets[row] : stands.offsets[row + 1]]
         }
         assert rows_of(table, i) == ({k for k, found in by_publication.items() if found}, holding)
-        assert table.candidates[i] == sum(map(sum, by_publication.values()))
+        assert table.looks[i] == sum(len(found) + sum(found) for found in by_publication.values())
 
 
 @pytest.mark.parametrize("rates", [PUBLICATIONS, CANDIDATES, PAPER], ids=["metric", "candidates", "paper"])
@@ -60,7 +60,7 @@ def test_parts_count_what_their_terms_bring(rates: Rates, n_parts: int) -> None:
         rows = [rows_of(table, int(term)) for term in np.flatnonzero(parts.part_of == part)]
         assert parts.n_publications[part] == len(set().union(*(pubs for pubs, _ in rows)))
         assert parts.n_subscriptions[part] == len(set().union(*(subs for _, subs in rows)))
-        assert parts.n_candidates[part] == table.candidates[parts.part_of == part].sum()
+        assert parts.n_looks[part] == table.looks[parts.part_of == part].sum()
     assert parts.part_of.min() >= 0
     assert parts.part_of.max() < n_parts
 
@@ -127,5 +127,5 @@ def test_some_terms_of_a_table_are_a_table() -> None:
     rows = np.array([7, 0, 3])
     smaller = some_terms(table, rows)
     assert smaller.terms.tolist() == table.terms[rows].tolist()
-    assert smaller.candidates.tolist() == table.candidates[rows].tolist()
+    assert smaller.looks.tolist() == table.looks[rows].tolist()
     assert [rows_of(smaller, i) for i in range(3)] == [rows_of(table, int(row)) for row in rows]

@@ -14,11 +14,11 @@ import pytest
 from matching.scan import Published, Stored, n_candidates, offsets, random_publications, random_subscriptions
 from ps2stream.arrays import Float64s, Int64s, Ragged, frozen
 from ps2stream.partitioning.load import LOAD_FUNCTIONS, STANDARD_COSTS, Costs, LoadFunction
-from ps2stream.partitioning.sample import LIST_GRID, LIST_MAX_CELLS, Sample
+from ps2stream.partitioning.sample import LIST_GRID, LIST_MAX_CELLS, Sample, digest_of
 from ps2stream.pipeline.calibration import (
     calibrate,
-    candidate_share,
     fit,
+    looks_per_pair,
     part_of,
     prediction,
     quietest,
@@ -55,10 +55,12 @@ def _trial(costs: Costs, seed: int, **changed: Any) -> Trial:
     counts: dict[str, Int64s] = {
         "n_publications": n_pubs,
         "n_subscriptions": n_subs,
+        "n_lookups": rng.integers(0, 9_000, 6),
         "n_candidates": rng.integers(0, 20_000, 6),
         **changed,
     }
-    pairs = counts["n_candidates"] if costs.load == "candidates" else n_pubs * n_subs
+    looks = counts["n_lookups"] + counts["n_candidates"]
+    pairs = looks if costs.load == "candidates" else n_pubs * n_subs
     return Trial(
         **counts,
         n_matches=np.zeros(6, np.int64),
@@ -94,8 +96,8 @@ def test_a_fit_of_nothing_gives_the_standard_costs() -> None:
 
 
 def test_what_the_trials_cannot_tell_costs_the_standard() -> None:
-    known = KNOWN["candidates"]
-    trials = [_trial(known, seed, n_candidates=np.zeros(6, np.int64)) for seed in range(8)]
+    known, nothing = KNOWN["candidates"], np.zeros(6, np.int64)
+    trials = [_trial(known, seed, n_lookups=nothing, n_candidates=nothing) for seed in range(8)]
     found = fit(trials, STANDARD_COSTS)
     assert found.match == pytest.approx(STANDARD_COSTS.match)
     assert found.publication == pytest.approx(known.publication, rel=0.03)
@@ -129,7 +131,7 @@ def test_standard_costs_of_candidates_are_the_same_for_all_samples() -> None:
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_standard_costs_of_the_paper_spread_candidates_over_all_pairs(seed: int) -> None:
+def test_standard_costs_of_the_paper_spread_looks_over_all_pairs(seed: int) -> None:
     rng = random.Random(seed)
     stored = [
         # A clause is found under its rarest term; with one term each there is no choice.
@@ -141,7 +143,8 @@ def test_standard_costs_of_the_paper_spread_candidates_over_all_pairs(seed: int)
     n = sum(n_candidates(LIST_GRID, LIST_MAX_CELLS, stored, each) for each in everywhere)
     sample = _sample(stored, published)
     assert n > 0
-    assert candidate_share(sample) == pytest.approx(n / 1200)
+    n += len(digest_of(sample).reads.lists)
+    assert looks_per_pair(sample) == pytest.approx(n / 1200)
     costs = standard_costs(sample, "paper")
     assert costs.match == pytest.approx(STANDARD_COSTS.match * n / 1200)
     assert _values(costs)[1:] == _values(STANDARD_COSTS)[1:]

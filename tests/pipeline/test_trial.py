@@ -115,6 +115,7 @@ def test_a_trial_counts_what_a_loop_counts(kind: str, seed: int) -> None:
         assert trial.n_subscriptions[worker] == len(kept)
         assert trial.n_publications[worker] == len(sent), "once, however many of its terms the worker owns"
         assert trial.n_matches[worker] == len(scan.matches(sent))
+        assert trial.n_lookups[worker] == sum(len(each.owned) for each in sent)
         assert trial.n_candidates[worker] == sum(
             n_candidates(LIST_GRID, LIST_MAX_CELLS, kept, each) for each in sent
         )
@@ -156,6 +157,7 @@ def _by_hand(n_live: int, churn: float) -> Trial:
     return Trial(
         n_publications=np.array([6, 4]),
         n_subscriptions=np.array([3, 1]),
+        n_lookups=np.array([4, 2]),
         n_candidates=np.array([5, 0]),
         n_matches=np.array([2, 0]),
         match_s=np.array([0.5, 0.25]),
@@ -166,10 +168,10 @@ def _by_hand(n_live: int, churn: float) -> Trial:
     )
 
 
-def test_loads_charge_candidates_or_all_pairs() -> None:
+def test_loads_charge_looks_or_all_pairs() -> None:
     trial = _by_hand(n_live=0, churn=0.4)  # one insertion and one deletion of each subscription
     costs = Costs(100.0, 10.0, 2.0, 1.0, "candidates")
-    assert trial.loads(costs).tolist() == [500 + 60 + 3 * 3, 40 + 3]
+    assert trial.loads(costs).tolist() == [900 + 60 + 3 * 3, 200 + 40 + 3]
     paper = Costs(100.0, 10.0, 2.0, 1.0, "paper")
     assert trial.loads(paper).tolist() == [1800 + 60 + 3 * 3, 400 + 40 + 3]
     assert trial.balance(paper) == pytest.approx(1869 / 443)
@@ -177,7 +179,7 @@ def test_loads_charge_candidates_or_all_pairs() -> None:
 
 def test_a_sampled_subscription_counts_for_those_it_stands_for() -> None:
     costs = Costs(100.0, 10.0, 2.0, 1.0, "candidates")
-    assert _by_hand(n_live=40, churn=0.4).loads(costs).tolist() == [5000 + 60 + 9, 40 + 3]
+    assert _by_hand(n_live=40, churn=0.4).loads(costs).tolist() == [5400 + 60 + 9, 200 + 40 + 3]
 
 
 def test_busy_time_has_as_many_updates_as_the_stream() -> None:

@@ -134,7 +134,7 @@ def test_h2_holds_exactly_the_cells_and_terms_of_who_is_left(seed: int, bits: in
     grid_t.remove(postings_of(stored[10:]))
     fresh = GridT.create(plan)
     fresh.add(postings_of(stored[:10]))
-    assert grid_t.n_live == fresh.n_live == len(_entries(plan.grid, stored[:10]))
+    assert grid_t.n_live == fresh.n_live == len(_entries(grid_t.h2_grid, stored[:10]))
     points = [random_point(rng, stored[0].bounds) for _ in range(20)]
     assert routed(grid_t, points, [TERMS] * 20) == routed(fresh, points, [TERMS] * 20)
 

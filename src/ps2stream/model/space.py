@@ -100,6 +100,13 @@ class Grid(NamedTuple):
     def n_cells(self) -> int:
         return 1 << (2 * self.bits)
 
+    def coarser(self, bits: int) -> Grid:
+        """Return a grid of at most ``2**bits`` columns and rows over the same rectangle."""
+        if bits >= self.bits:
+            return self
+        n = float(1 << (self.bits - bits))
+        return Grid(self.min_lon, self.min_lat, self.columns_per_degree / n, self.rows_per_degree / n, bits)
+
     def cell(self, lon: float, lat: float) -> int:
         """Return the number of the finest cell that holds a point."""
         return int(row_of(self, lat) << self.bits | column_of(self, lon))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import heapq
+import itertools
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -21,6 +22,7 @@ from ps2stream.partitioning.space_split import (
     Held,
     count_held,
     divide,
+    looks_of,
     median_cut,
     weights_of,
 )
@@ -107,7 +109,7 @@ class Ground:
     def whole(self, region: Region) -> Unit:
         """Make one unit of a region."""
         counts, held = self.counts(region), region.held
-        reaching = held.publications[weights_of(self.digest, held, 0.0, 1.0) > 0.0]
+        reaching = held.publications[looks_of(self.digest, held) > 0.0]
         return Unit(region, None, reaching, held.subscriptions, counts, self.load(counts))
 
     def counts(self, region: Region) -> Counts:
@@ -135,7 +137,7 @@ class Ground:
                 own = some_terms(table, chosen)
                 publications = region.held.publications[np.unique(own.publications)]
                 subscriptions = region.held.subscriptions[np.unique(own.subscriptions)]
-                counts = Counts(*(int(column[part]) for column in parts[1:]))
+                counts = parts.counts(part)
                 units.append(Unit(region, chosen, publications, subscriptions, counts, float(loads[part])))
         return units
 
@@ -151,7 +153,8 @@ class Divisions:
         self._by_space = [load]
         self._by_text = {1: load}
         # Of leaves with the same load the one that came first is cut first.
-        self._leaves = [(-load, 0, region)]
+        self._order = itertools.count()
+        self._leaves = [(-load, next(self._order), region)]
 
     def by_space(self, n_parts: int) -> float:
         """Return the load of so many boxes, the heaviest cut first; infinite where there are not so many."""
@@ -164,7 +167,7 @@ class Divisions:
             total = self._by_space[-1] + load
             for half in found[1]:
                 half_load = self._ground.load(self._ground.counts(half))
-                heapq.heappush(self._leaves, (-half_load, 2 * len(self._splits) + len(self._leaves), half))
+                heapq.heappush(self._leaves, (-half_load, next(self._order), half))
                 total += half_load
             self._by_space.append(total)
         return self._by_space[n_parts - 1] if n_parts <= len(self._by_space) else math.inf

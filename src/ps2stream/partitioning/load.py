@@ -6,7 +6,11 @@ The paper charges every pair of a publication and a subscription that meet at a 
 
 An index looks only at the subscriptions in the lists that a publication reads::
 
-    candidates   L = c1 |candidates| + c2 |O| + c3 |Q inserted| + c4 |Q deleted|
+    candidates   L = c1 |looks| + c2 |O| + c3 |Q inserted| + c4 |Q deleted|
+
+A look is a list that is read, or a candidate in it: each is mostly a cache miss, and they cost alike. How
+many looks there are hardly depends on how space and terms are divided; to how many workers a publication
+goes and a subscription is stored does.
 
 Which of the two predicts the measured time of workers better is reported in docs/performance.md.
 """
@@ -40,10 +44,10 @@ class Costs:
             raise ConfigError(f"costs must not be negative; got {self}")
 
 
-#: What the kernels cost where nobody has calibrated them: fitted to Q1 and Q2, synthetic and real, at once,
-#: with 200,000 publications and as many subscriptions on 4, 8 and 16 workers, and rounded. Workloads alone
-#: give 106 to 218, 257 to 388, 625 to 1,040 and 108 to 122: larger regions have more postings to insert.
-STANDARD_COSTS = Costs(match=150.0, publication=330.0, insert=800.0, delete=120.0)
+#: What the kernels cost where nobody has calibrated them: fitted to Q1, Q2 and Q3, synthetic and real, with
+#: 200,000 publications and as many subscriptions under five plans each (142, 42, 810, 130), and rounded. A
+#: copy of a publication is charged twice what a worker pays for it: the dispatcher that makes it pays, too.
+STANDARD_COSTS = Costs(match=140.0, publication=100.0, insert=800.0, delete=130.0)
 
 
 class Rates(NamedTuple):
@@ -59,10 +63,10 @@ def rates_of(costs: Costs, live_weight: float, churn_weight: float) -> Rates:
     """Scale costs from the sample to the stream it was drawn from.
 
     A sampled subscription stands for ``live_weight`` live ones, and is inserted, and deleted,
-    ``churn_weight`` times while the sampled publications pass.
+    ``churn_weight`` times while the sampled publications pass. Looks are counted with that weight already.
     """
     return Rates(
-        costs.match * live_weight,
+        costs.match * (live_weight if costs.load == "paper" else 1.0),
         costs.publication,
         (costs.insert + costs.delete) * churn_weight,
         costs.load == "paper",
@@ -70,7 +74,7 @@ def rates_of(costs: Costs, live_weight: float, churn_weight: float) -> Rates:
 
 
 @kernel
-def load_of(rates: Rates, n_publications: float, n_subscriptions: float, n_candidates: float) -> float:
+def load_of(rates: Rates, n_publications: float, n_subscriptions: float, n_looks: float) -> float:
     """Charge what one worker gets by Definition 1."""
-    matched = n_publications * n_subscriptions if rates.is_paper else n_candidates
+    matched = n_publications * n_subscriptions if rates.is_paper else n_looks
     return rates.match * matched + rates.publication * n_publications + rates.subscription * n_subscriptions

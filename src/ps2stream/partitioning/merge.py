@@ -32,12 +32,12 @@ def merge_units(units: Sequence[Unit], n_workers: int, rates: Rates, sizes: tupl
     order = np.argsort([-unit.load for unit in units], kind="stable")
     publications = _ragged([units[i].publications for i in order])
     subscriptions = _ragged([units[i].subscriptions for i in order])
-    candidates = np.array([units[i].counts.n_candidates for i in order], np.int64)
+    looks = np.array([units[i].counts.n_looks for i in order])
     share = sum(unit.load for unit in units) / n_workers
     words = (n_workers + 63) // 64
     held_by = np.zeros((sizes[0], words), np.uint64), np.zeros((sizes[1], words), np.uint64)
     worker_of = np.empty(len(units), np.int32)
-    loads = _merge(publications, subscriptions, candidates, rates, share, held_by, n_workers, worker_of)
+    loads = _merge(publications, subscriptions, looks, rates, share, held_by, n_workers, worker_of)
     by_unit = np.empty(len(units), np.int32)
     by_unit[order] = worker_of
     return Merged(by_unit, loads)
@@ -53,14 +53,14 @@ def _ragged(rows: list[Int64s]) -> Ragged:
 def _merge(
     publications: Ragged,
     subscriptions: Ragged,
-    candidates: Int64s,
+    looks: Float64s,
     rates: Rates,
     share: float,
     held_by: tuple[np.ndarray, np.ndarray],
     n_workers: int,
     worker_of: Int32s,
 ) -> Float64s:
-    counts = np.zeros((3, n_workers), np.int64)
+    counts = np.zeros((3, n_workers))
     loads = np.zeros(n_workers)
     shared = np.empty((2, n_workers), np.int64)
     for unit in range(len(worker_of)):
@@ -78,7 +78,7 @@ def _merge(
                 rates,
                 counts[0, worker] + len(pubs) - shared[0, worker],
                 counts[1, worker] + len(subs) - shared[1, worker],
-                counts[2, worker] + candidates[unit],
+                counts[2, worker] + looks[unit],
             )
             increase = after - loads[worker]
             if increase < least - 1e-9 * after or (
@@ -89,7 +89,7 @@ def _merge(
         worker_of[unit] = worker
         counts[0, worker] += len(pubs) - shared[0, worker]
         counts[1, worker] += len(subs) - shared[1, worker]
-        counts[2, worker] += candidates[unit]
+        counts[2, worker] += looks[unit]
         loads[worker] = load_of(rates, counts[0, worker], counts[1, worker], counts[2, worker])
         add_bit(held_by[0], pubs, worker)
         add_bit(held_by[1], subs, worker)

@@ -25,7 +25,7 @@ class Counts(NamedTuple):
 
     n_publications: int
     n_subscriptions: int
-    n_candidates: int
+    n_looks: float
 
 
 class Cut(NamedTuple):
@@ -37,16 +37,20 @@ class Cut(NamedTuple):
 
 def count_held(digest: Digest, held: Held) -> Counts:
     """Count what reaches the owner of a box; what nobody there waits for is discarded before."""
-    n, n_candidates = _count(
-        digest.reads, digest.stands, held.publications, held.subscriptions, digest.standing
-    )
-    return Counts(int(n), len(held.subscriptions), int(n_candidates))
+    looks = looks_of(digest, held)
+    return Counts(int(np.count_nonzero(looks)), len(held.subscriptions), float(looks.sum()))
+
+
+def looks_of(digest: Digest, held: Held) -> Float64s:
+    """Count the looks of each publication of a box: lists that it reads, and live candidates in them."""
+    rows = (held.publications, held.subscriptions)
+    return _looks(digest.reads, digest.stands, rows, digest.standing, digest.live_weight)
 
 
 def weights_of(digest: Digest, held: Held, match: float, publication: float) -> Float64s:
-    """Return the load that each publication of a box brings: for itself, and for its candidates."""
-    rows = (held.publications, held.subscriptions)
-    return _weights(digest.reads, digest.stands, rows, digest.standing, match, publication)
+    """Return the load that each publication of a box brings: for itself, and for its looks."""
+    looks = looks_of(digest, held)
+    return match * looks + publication * (looks > 0.0)
 
 
 def median_cut(cells: Cells, held: Held, axis: int, weights: Float64s) -> Cut | None:
@@ -98,39 +102,16 @@ def _touching(cells: Cells, subscriptions: Int64s, box: Box) -> np.ndarray:
 
 
 @kernel
-def _count(
-    reads: Entries, stands: Entries, publications: Int64s, subscriptions: Int64s, standing: Int32s
-) -> tuple[int, int]:
-    stand(stands, subscriptions, standing, 1)
-    n_reached, n_candidates = 0, 0
-    for row in publications:
-        n = 0
-        for j in range(reads.offsets[row], reads.offsets[row + 1]):
-            n += standing[reads.lists[j]]
-        if n:
-            n_reached += 1
-            n_candidates += n
-    stand(stands, subscriptions, standing, -1)
-    return n_reached, n_candidates
-
-
-@kernel
-def _weights(
-    reads: Entries,
-    stands: Entries,
-    rows: tuple[Int64s, Int64s],
-    standing: Int32s,
-    match: float,
-    publication: float,
+def _looks(
+    reads: Entries, stands: Entries, rows: tuple[Int64s, Int64s], standing: Int32s, live_weight: float
 ) -> Float64s:
     publications, subscriptions = rows
     stand(stands, subscriptions, standing, 1)
-    weights = np.zeros(len(publications))
+    looks = np.zeros(len(publications))
     for i in range(len(publications)):
-        n = 0
         for j in range(reads.offsets[publications[i]], reads.offsets[publications[i] + 1]):
-            n += standing[reads.lists[j]]
-        if n:
-            weights[i] = publication + match * n
+            n = standing[reads.lists[j]]
+            if n:
+                looks[i] += 1.0 + live_weight * n
     stand(stands, subscriptions, standing, -1)
-    return weights
+    return looks

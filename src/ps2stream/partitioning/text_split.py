@@ -16,6 +16,7 @@ from ps2stream.arrays import Float64s, Int32s, Int64s
 from ps2stream.kernels import kernel
 from ps2stream.partitioning.load import Rates, load_of
 from ps2stream.partitioning.sample import Digest, Entries, stand
+from ps2stream.partitioning.space_split import Counts
 
 #: A part may hold this much more than its share while terms are dealt out.
 _SLACK = 0.1
@@ -31,7 +32,7 @@ class TermTable(NamedTuple):
     publications: Int32s
     subscription_offsets: Int64s
     subscriptions: Int32s
-    candidates: Int64s
+    looks: Float64s
     n_publications: int  # rows of the region, those without a term included
     n_subscriptions: int
 
@@ -42,18 +43,30 @@ class TextParts(NamedTuple):
     part_of: Int32s
     n_publications: Int64s
     n_subscriptions: Int64s
-    n_candidates: Int64s
+    n_looks: Float64s
+
+    def counts(self, part: int) -> Counts:
+        return Counts(
+            int(self.n_publications[part]), int(self.n_subscriptions[part]), float(self.n_looks[part])
+        )
 
     def loads(self, rates: Rates) -> Float64s:
-        counts = zip(self.n_publications, self.n_subscriptions, self.n_candidates, strict=True)
-        return np.array([load_of(rates, *map(float, row)) for row in counts])
+        parts = map(self.counts, range(len(self.n_looks)))
+        return np.array([load_of(rates, *map(float, counts)) for counts in parts])
 
 
 def term_table(digest: Digest, publications: Int64s, subscriptions: Int64s) -> TermTable:
     """Invert the entries of some publications and subscriptions."""
     n_terms = len(digest.vocabulary)
     return TermTable(
-        *_invert(digest.reads, digest.stands, publications, subscriptions, digest.standing, n_terms),
+        *_invert(
+            digest.reads,
+            digest.stands,
+            (publications, subscriptions),
+            digest.standing,
+            n_terms,
+            digest.live_weight,
+        ),
         len(publications),
         len(subscriptions),
     )
@@ -74,7 +87,7 @@ def some_terms(table: TermTable, rows: Int64s) -> TermTable:
         publications=publications[1],
         subscription_offsets=subscriptions[0],
         subscriptions=subscriptions[1],
-        candidates=table.candidates[rows],
+        looks=table.looks[rows],
     )
 
 
@@ -85,7 +98,7 @@ def term_weights(table: TermTable, rates: Rates) -> Float64s:
     """
     n_publications = np.diff(table.publication_offsets).astype(np.float64)
     n_subscriptions = np.diff(table.subscription_offsets)
-    matched = n_publications * n_subscriptions if rates.is_paper else table.candidates
+    matched = n_publications * n_subscriptions if rates.is_paper else table.looks
     return np.asarray(
         rates.match * matched + rates.publication * n_publications + rates.subscription * n_subscriptions
     )
@@ -100,21 +113,22 @@ def split_terms(table: TermTable, n_parts: int, rates: Rates) -> TextParts:
         np.zeros((table.n_publications, words), np.uint64),
         np.zeros((table.n_subscriptions, words), np.uint64),
     )
-    counts = np.zeros((3, n_parts), np.int64)
+    counts = np.zeros((3, n_parts))
     part_of = np.empty(len(table.terms), np.int32)
     _deal(table, order, weights, rates, held_by, counts, part_of)
-    return TextParts(part_of, counts[0], counts[1], counts[2])
+    return TextParts(part_of, counts[0].astype(np.int64), counts[1].astype(np.int64), counts[2])
 
 
 @kernel
 def _invert(
     reads: Entries,
     stands: Entries,
-    publications: Int64s,
-    subscriptions: Int64s,
+    rows: tuple[Int64s, Int64s],
     standing: Int32s,
     n_terms: int,
-) -> tuple[Int32s, Int64s, Int32s, Int64s, Int32s, Int64s]:
+    live_weight: float,
+) -> tuple[Int32s, Int64s, Int32s, Int64s, Int32s, Float64s]:
+    publications, subscriptions = rows
     stand(stands, subscriptions, standing, 1)
     sub_counts, pub_counts = np.zeros(n_terms, np.int64), np.zeros(n_terms, np.int64)
     newest = np.full(n_terms, -1, np.int64)
@@ -124,14 +138,14 @@ def _invert(
             if newest[term] != i:
                 newest[term] = i
                 sub_counts[term] += 1
-    candidates = np.zeros(n_terms, np.int64)
+    looks = np.zeros(n_terms)
     newest[:] = -1
     for i in range(len(publications)):
         for j in range(reads.offsets[publications[i]], reads.offsets[publications[i] + 1]):
             if standing[reads.lists[j]] == 0:
                 continue
             term = reads.terms[j]
-            candidates[term] += standing[reads.lists[j]]
+            looks[term] += 1.0 + live_weight * standing[reads.lists[j]]
             if newest[term] != i:
                 newest[term] = i
                 pub_counts[term] += 1
@@ -161,7 +175,7 @@ def _invert(
                 pubs[pub_next[slot[term]]] = i
                 pub_next[slot[term]] += 1
     stand(stands, subscriptions, standing, -1)
-    return terms, pub_offsets, pubs, sub_offsets, subs, candidates[terms]
+    return terms, pub_offsets, pubs, sub_offsets, subs, looks[terms]
 
 
 @kernel
@@ -182,10 +196,10 @@ def _deal(
     weights: Float64s,
     rates: Rates,
     held_by: tuple[np.ndarray, np.ndarray],
-    counts: Int64s,
+    counts: Float64s,
     part_of: Int32s,
 ) -> None:
-    """Write the part of every term; ``counts`` are the publications, subscriptions, candidates of parts."""
+    """Write the part of every term; ``counts`` are the publications, subscriptions and looks of parts."""
     pub_parts, sub_parts = held_by
     n_parts = counts.shape[1]
     loads = np.zeros(n_parts)
@@ -205,7 +219,7 @@ def _deal(
                 rates,
                 counts[0, part] + (b - a) - shared[0, part],
                 counts[1, part] + (d - c) - shared[1, part],
-                counts[2, part] + table.candidates[term],
+                counts[2, part] + table.looks[term],
             )
             if after < least:
                 lightest, least = part, after
@@ -220,7 +234,7 @@ def _deal(
         add_bit(sub_parts, table.subscriptions[c:d], part)
         counts[0, part] += (b - a) - shared[0, part]
         counts[1, part] += (d - c) - shared[1, part]
-        counts[2, part] += table.candidates[term]
+        counts[2, part] += table.looks[term]
         before = loads[part]
         loads[part] = load_of(rates, counts[0, part], counts[1, part], counts[2, part])
         total += loads[part] - before

@@ -49,20 +49,20 @@ class Prediction:
 def standard_costs(sample: Sample, load: LoadFunction) -> Costs:
     """Return costs that do not depend on the machine, so that plans made with them are the same everywhere.
 
-    The paper's c1 is an average over all pairs, of which only some are candidates: it depends on the sample.
+    The paper's c1 is an average over all pairs, few of which are looked at: it depends on the sample.
     """
     if load == "candidates":
         return STANDARD_COSTS
-    return replace(STANDARD_COSTS, match=STANDARD_COSTS.match * candidate_share(sample), load=load)
+    return replace(STANDARD_COSTS, match=STANDARD_COSTS.match * looks_per_pair(sample), load=load)
 
 
-def candidate_share(sample: Sample) -> float:
-    """Return the share of all pairs of publications and subscriptions that are candidates; never quite 0."""
+def looks_per_pair(sample: Sample) -> float:
+    """Return how many looks there are for a pair of a publication and a subscription; never quite 0."""
     digest = digest_of(part_of(sample, _COUNTED, _COUNTED))
     reads = np.bincount(digest.reads.lists, minlength=digest.n_lists)
     stands = np.bincount(digest.stands.lists, minlength=digest.n_lists)
     n_pairs = digest.n_publications * digest.n_subscriptions
-    return max(int(reads @ stands), 1) / max(n_pairs, 1)
+    return max(len(digest.reads.lists) + int(reads @ stands), 1) / max(n_pairs, 1)
 
 
 def calibrate(sample: Sample, load: LoadFunction) -> Costs:
@@ -149,7 +149,7 @@ def _observations(trial: Trial, load: LoadFunction) -> list[Float64s]:
     none = np.zeros(len(trial.n_publications))
     n_subs = trial.n_subscriptions
     steps = (
-        (trial.match_s, trial.n_publications, (trial.pairs(load), trial.n_publications, none, none)),
+        (trial.match_s, trial.n_publications, (trial.matching(load), trial.n_publications, none, none)),
         (trial.insert_s, n_subs, (none, none, n_subs, none)),
         (trial.delete_s, n_subs, (none, none, none, n_subs)),
     )

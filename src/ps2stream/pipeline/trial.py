@@ -24,6 +24,7 @@ from ps2stream.partitioning.plan import Plan, balance_of
 from ps2stream.partitioning.sample import LIST_GRID, LIST_MAX_CELLS, Sample
 from ps2stream.pipeline.dispatcher import packet_of
 from ps2stream.pipeline.worker import Worker
+from ps2stream.registry.segments import ragged_of
 from ps2stream.routing.index import GridT
 from ps2stream.routing.layout import Postings
 from ps2stream.text.frequencies import rarest_first
@@ -38,7 +39,8 @@ class Trial:
 
     n_publications: Int64s
     n_subscriptions: Int64s
-    n_candidates: Int64s
+    n_lookups: Int64s  # terms that the worker has to look up
+    n_candidates: Int64s  # in the lists of the partitioners
     n_matches: Int64s
     match_s: Float64s
     insert_s: Float64s
@@ -58,16 +60,18 @@ class Trial:
         n = self.sample.n_subscriptions
         return float(self.n_subscriptions.sum() / n) if n else 0.0
 
-    def pairs(self, load: LoadFunction) -> Int64s:
-        """Count what c1 is charged for: candidates, or all pairs that meet at a worker."""
-        return self.n_candidates if load == "candidates" else self.n_publications * self.n_subscriptions
+    def matching(self, load: LoadFunction) -> Float64s:
+        """Count what c1 is charged for: looks, or all pairs that meet at a worker."""
+        sample = self.sample
+        live = (sample.n_live or sample.n_subscriptions) / max(sample.n_subscriptions, 1)
+        if load == "paper":
+            return np.asarray(live * self.n_publications * self.n_subscriptions, np.float64)
+        return np.asarray(self.n_lookups + live * self.n_candidates, np.float64)
 
     def loads(self, costs: Costs) -> Float64s:
         """Charge the counted work by Definition 1, in nanoseconds."""
-        sample = self.sample
-        live = (sample.n_live or sample.n_subscriptions) / max(sample.n_subscriptions, 1)
         return np.asarray(
-            costs.match * live * self.pairs(costs.load)
+            costs.match * self.matching(costs.load)
             + costs.publication * self.n_publications
             + (costs.insert + costs.delete) * self._churn * self.n_subscriptions
         )
@@ -91,6 +95,7 @@ class _Work(NamedTuple):
 
     n_publications: int
     n_subscriptions: int
+    n_lookups: int
     n_candidates: int
     n_matches: int
     match_s: float
@@ -122,6 +127,7 @@ def try_plan(plan: Plan, sample: Sample, settings: Settings | None = None) -> Tr
     return Trial(
         n_publications=np.array([each.n_publications for each in work]),
         n_subscriptions=np.array([each.n_subscriptions for each in work]),
+        n_lookups=np.array([each.n_lookups for each in work]),
         n_candidates=np.array([each.n_candidates for each in work]),
         n_matches=np.array([each.n_matches for each in work]),
         match_s=np.array([each.match_s for each in work]),
@@ -144,6 +150,7 @@ def _try_worker(worker: Worker, subs: Subscriptions, rows: Int64s, packet: pa.Re
     return _Work(
         n_publications=packet.num_rows,
         n_subscriptions=len(rows),
+        n_lookups=int(ragged_of(packet.column("probes")).values.sum()),
         n_candidates=_listed_candidates(worker, subs, rows, packet),
         n_matches=found.num_rows,
         match_s=matched - inserted,

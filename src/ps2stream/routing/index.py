@@ -25,6 +25,9 @@ from ps2stream.routing.update import count_in, destinations, group, rehash
 
 #: Up to this many cells a region is counted on the finest level of H2.
 MAX_CELLS = 64
+#: H2 has a grid of its own, no finer than this. A finer one discards more, but its larger table and further
+#: levels cost dispatchers and the registrar more than that saves workers (docs/performance.md).
+H2_BITS = 6
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +53,7 @@ class GridT:
 
     def __init__(self, plan: Plan, storage: Storage, h2: H2) -> None:
         self.plan = plan
+        self.h2_grid = plan.grid.coarser(H2_BITS)
         self._storage = storage
         self._h2 = h2
 
@@ -91,14 +95,15 @@ class GridT:
 
     def route(self, lon: Float64s, lat: Float64s, terms: Ragged) -> Routed:
         owners = np.empty(len(terms.values), np.int32)
-        route(self._h2, self.plan.h1, self.plan.grid, lon, lat, terms.offsets, terms.values, owners)
+        grids = (self.plan.grid, self.h2_grid)
+        route(self._h2, self.plan.h1, grids, (lon, lat), terms.offsets, terms.values, owners)
         rows, starts, n_discarded = fan_out(terms.offsets, owners, self.plan.n_workers)
         return Routed(owners, Ragged(rows, starts), int(n_discarded))
 
     def _count(self, postings: Postings, sign: int) -> None:
         row = 0
         while True:
-            row = count_in(self._h2, self.plan.grid, MAX_CELLS, postings, row, sign)
+            row = count_in(self._h2, self.h2_grid, MAX_CELLS, postings, row, sign)
             if row == len(postings.offsets) - 1:
                 return
             # Dead keys may be what fills the table: double only where live ones do.

@@ -28,12 +28,22 @@ def is_live(h2: H2, grid: Grid, column: int, row: int, term: np.uint64) -> bool:
 
 @kernel
 def route(
-    h2: H2, h1: H1, grid: Grid, lon: Float64s, lat: Float64s, offsets: Int64s, terms: UInt64s, owners: Int32s
+    h2: H2,
+    h1: H1,
+    grids: tuple[Grid, Grid],
+    points: tuple[Float64s, Float64s],
+    offsets: Int64s,
+    terms: UInt64s,
+    owners: Int32s,
 ) -> None:
-    """Write for every term of every publication the worker that has to look it up, or NOBODY."""
+    """Write for every term of every publication the worker that has to look it up, or NOBODY.
+
+    ``grids`` are those of H1 and of H2.
+    """
+    (lon, lat), (h1_grid, grid) = points, grids
     for publication in range(len(lon)):
         column, row = column_of(grid, lon[publication]), row_of(grid, lat[publication])
-        cell = row << grid.bits | column
+        cell = row_of(h1_grid, lat[publication]) << h1_grid.bits | column_of(h1_grid, lon[publication])
         for i in range(offsets[publication], offsets[publication + 1]):
             if is_live(h2, grid, column, row, terms[i]):
                 owners[i] = owner(h1, cell, terms[i])
