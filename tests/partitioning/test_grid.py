@@ -36,19 +36,27 @@ def _points(lon: list[float], lat: list[float]) -> Sample:
 def test_a_stray_point_does_not_stretch_the_grid() -> None:
     rng = np.random.default_rng(2)
     lon, lat = rng.uniform(10, 11, 999).tolist(), rng.uniform(50, 51, 999).tolist()
-    west, south, east, north = dense_bounds(_points([*lon, -170.0], [*lat, -80.0]), 0.005)
+    west, south, east, north = dense_bounds(_points([*lon, -170.0], [*lat, -80.0]), 0.9)
     assert 10.0 <= west < east <= 11.0
     assert 50.0 <= south < north <= 51.0
 
 
+def test_dense_bounds_are_the_shortest_ranges_that_hold_the_share() -> None:
+    lon = [0.0, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 100.0, 170.0]
+    lat = [-80.0, -70.0, 40.0, 41.0, 42.0, 43.0, 44.0, 45.0, 46.0, 47.0]
+    assert dense_bounds(_points(lon, lat), 0.8) == (0.0, 40.0, 7.0, 47.0)
+    assert dense_bounds(_points(lon, lat), 1.0) == (0.0, -80.0, 170.0, 47.0)
+    assert dense_bounds(_points([5.0], [6.0]), 0.8) == (5.0, 6.0, 5.0, 6.0)
+
+
 def test_without_a_sample_the_grid_spans_the_world() -> None:
-    assert dense_bounds(_points([], []), 0.005) == WORLD
+    assert dense_bounds(_points([], []), 0.9) == WORLD
     assert GridPartitioner().plan(make_sample(0, 0), 3).grid == Grid.over(WORLD, 6)
 
 
 def test_without_publications_the_grid_lies_where_subscriptions_are() -> None:
     sample = make_sample(0, 50)
-    west, south, east, north = dense_bounds(digest_of(sample), 0.0)
+    west, south, east, north = dense_bounds(digest_of(sample), 1.0)
     assert (west, east) == (sample.bounds[0::4].min(), sample.bounds[0::4].max())
     assert (south, north) == (sample.bounds[1::4].min(), sample.bounds[1::4].max())
 
@@ -75,7 +83,7 @@ def test_cells_count_the_points_inside_and_the_regions_that_touch_them(
 
 def test_by_the_papers_formula_a_cell_costs_every_pair_in_it() -> None:
     digest = digest_of(make_sample(60, 20))
-    grid = Grid.over(dense_bounds(digest, 0.0), 2)
+    grid = Grid.over(dense_bounds(digest, 1.0), 2)
     expected = np.zeros(grid.n_cells)
     for cell in range(grid.n_cells):
         n_pubs = sum(grid.cell(*at) == cell for at in zip(digest.lon, digest.lat, strict=True))
@@ -89,7 +97,7 @@ def test_by_the_papers_formula_a_cell_costs_every_pair_in_it() -> None:
 
 def test_by_candidates_a_cell_costs_what_its_publications_look_at() -> None:
     digest = digest_of(make_sample(60, 20))
-    grid = Grid.over(dense_bounds(digest, 0.0), 2)
+    grid = Grid.over(dense_bounds(digest, 1.0), 2)
     expected = np.zeros(grid.n_cells)
     for row, at in enumerate(zip(digest.lon, digest.lat, strict=True)):
         reads = digest.reads.lists[digest.reads.offsets[row] : digest.reads.offsets[row + 1]].tolist()

@@ -18,7 +18,7 @@ pytestmark = pytest.mark.kernel
 
 
 def ground_of(sample: Sample, bits: int = 4) -> Ground:
-    return Ground(digest_of(sample), Grid.over(dense_bounds(sample, 0.005), bits), STANDARD_COSTS)
+    return Ground(digest_of(sample), Grid.over(dense_bounds(sample, 0.9), bits), STANDARD_COSTS)
 
 
 def test_boxes_of_a_region_are_disjoint_and_hold_everything() -> None:

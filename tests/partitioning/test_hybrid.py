@@ -33,7 +33,7 @@ SETTINGS = HybridSettings(min_publications=100, bits=5)
 
 
 def ground_of(sample: Sample, costs: Costs = STANDARD_COSTS) -> Ground:
-    return Ground(digest_of(sample), Grid.over(dense_bounds(sample, 0.005), 5), costs)
+    return Ground(digest_of(sample), Grid.over(dense_bounds(sample, 0.9), 5), costs)
 
 
 def two_towns(seed: int = 0) -> Sample:

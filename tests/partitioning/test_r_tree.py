@@ -20,7 +20,7 @@ pytestmark = pytest.mark.kernel
 
 def _placed(sample: Sample, bits: int) -> tuple[Digest, Cells, Held]:
     digest = digest_of(sample)
-    grid = Grid.over(dense_bounds(digest, 0.005), bits)
+    grid = Grid.over(dense_bounds(digest, 0.9), bits)
     return digest, cells_of(grid, digest.lon, digest.lat, digest.bounds), all_held(grid, digest)
 
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from ps2stream.arrays import Float64s, Int64s
 from ps2stream.model.space import Grid
-from ps2stream.partitioning.grid import PLAN_BITS, TAIL, deal_out, dense_bounds
+from ps2stream.partitioning.grid import DENSE, PLAN_BITS, deal_out, dense_bounds
 from ps2stream.partitioning.load import STANDARD_COSTS, Costs, rates_of
 from ps2stream.partitioning.plan import Plan, owners_of_terms
 from ps2stream.partitioning.sample import Sample, digest_of
@@ -32,16 +32,16 @@ class FrequencyPartitioner:
         costs: Costs = STANDARD_COSTS,
         max_terms: int = MAX_TERMS,
         bits: int = PLAN_BITS,
-        tail: float = TAIL,
+        dense: float = DENSE,
     ) -> None:
         self.costs = costs
         self.max_terms = max_terms
         self.bits = bits
-        self.tail = tail
+        self.dense = dense
 
     def plan(self, sample: Sample, n_workers: int, *, version: int = 1, seed: int = 0) -> Plan:
         digest = digest_of(sample)
-        grid = Grid.over(dense_bounds(digest, self.tail), self.bits)
+        grid = Grid.over(dense_bounds(digest, self.dense), self.bits)
         table = all_terms(digest)
         weights = term_weights(table, rates_of(self.costs, digest.live_weight, digest.churn_weight))
         chosen = heaviest(weights, self.max_terms)

@@ -6,6 +6,7 @@ counted here on the cells of a grid and how loads are dealt out serves the other
 
 from __future__ import annotations
 
+import math
 from typing import NamedTuple
 
 import numpy as np
@@ -21,8 +22,8 @@ from ps2stream.partitioning.space_split import Held, weights_of
 
 #: Columns and rows, as a power of two, of the grid that plans are flattened to.
 PLAN_BITS = 8
-#: Share of the publications that may lie beyond the grid on each side.
-TAIL = 0.005
+#: Share of the publications that a plan's grid spans in either direction; the others lie in its outer cells.
+DENSE = 0.9
 
 
 class GridPartitioner:
@@ -36,26 +37,36 @@ class GridPartitioner:
 
     name = "grid"
 
-    def __init__(self, costs: Costs = STANDARD_COSTS, bits: int = 6, tail: float = TAIL) -> None:
+    def __init__(self, costs: Costs = STANDARD_COSTS, bits: int = 6, dense: float = DENSE) -> None:
         self.costs = costs
         self.bits = bits
-        self.tail = tail
+        self.dense = dense
 
     def plan(self, sample: Sample, n_workers: int, *, version: int = 1, seed: int = 0) -> Plan:
         digest = digest_of(sample)
-        grid = Grid.over(dense_bounds(digest, self.tail), self.bits)
+        grid = Grid.over(dense_bounds(digest, self.dense), self.bits)
         rates = rates_of(self.costs, digest.live_weight, digest.churn_weight)
         h1 = owners_of_cells(deal_out(cell_loads(grid, digest, rates), n_workers))
         return Plan(version, self.name, n_workers, grid, h1, digest.frequencies)
 
 
-def dense_bounds(sample: Sample | Digest, tail: float) -> tuple[float, float, float, float]:
-    """Return the rectangle that holds all but ``tail`` of the publications on each side."""
+def dense_bounds(sample: Sample | Digest, share: float) -> tuple[float, float, float, float]:
+    """Return the shortest ranges of longitudes and latitudes that each hold a share of the publications.
+
+    A stream about one country has some of its publications anywhere; quantiles would still span the world.
+    """
     if not sample.n_publications:
         return WORLD
-    west, east = np.quantile(sample.lon, [tail, 1 - tail])
-    south, north = np.quantile(sample.lat, [tail, 1 - tail])
-    return float(west), float(south), float(east), float(north)
+    west, east = _shortest_range(sample.lon, share)
+    south, north = _shortest_range(sample.lat, share)
+    return west, south, east, north
+
+
+def _shortest_range(values: Float64s, share: float) -> tuple[float, float]:
+    ordered = np.sort(values)
+    n = max(1, math.ceil(share * len(ordered)))
+    first = int(np.argmin(ordered[n - 1 :] - ordered[: len(ordered) - n + 1]))
+    return float(ordered[first]), float(ordered[first + n - 1])
 
 
 def all_held(grid: Grid, digest: Digest) -> Held:

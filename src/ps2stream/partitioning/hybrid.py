@@ -12,7 +12,7 @@ import numpy as np
 
 from ps2stream.model.space import Grid
 from ps2stream.partitioning.flatten import flatten
-from ps2stream.partitioning.grid import PLAN_BITS, TAIL, dense_bounds
+from ps2stream.partitioning.grid import DENSE, PLAN_BITS, dense_bounds
 from ps2stream.partitioning.growth import Divisions, Ground, Region, Unit
 from ps2stream.partitioning.load import STANDARD_COSTS, Costs
 from ps2stream.partitioning.merge import Merged, merge_units
@@ -40,7 +40,7 @@ class HybridSettings:
     min_publications: int = 1000
     force_text: bool = False
     bits: int = PLAN_BITS
-    tail: float = TAIL
+    dense: float = DENSE
 
 
 class HybridPartitioner:
@@ -54,7 +54,7 @@ class HybridPartitioner:
 
     def plan(self, sample: Sample, n_workers: int, *, version: int = 1, seed: int = 0) -> Plan:
         digest = digest_of(sample)
-        grid = Grid.over(dense_bounds(sample, self.settings.tail), self.settings.bits)
+        grid = Grid.over(dense_bounds(sample, self.settings.dense), self.settings.bits)
         ground = Ground(digest, grid, self.costs)
         done = partition_workload(ground, n_workers, self.settings)
         tree, h1 = flatten(ground, done.root, done.units, done.merged.worker_of)

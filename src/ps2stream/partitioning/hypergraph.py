@@ -22,7 +22,7 @@ from ps2stream.arrays import Float64s, Int32s, Int64s, Ragged
 from ps2stream.errors import ConfigError
 from ps2stream.model.space import Grid
 from ps2stream.partitioning.frequency import MAX_TERMS, heaviest
-from ps2stream.partitioning.grid import PLAN_BITS, TAIL, dense_bounds
+from ps2stream.partitioning.grid import DENSE, PLAN_BITS, dense_bounds
 from ps2stream.partitioning.load import STANDARD_COSTS, Costs, rates_of
 from ps2stream.partitioning.plan import Plan, owners_of_terms
 from ps2stream.partitioning.sample import Sample, digest_of
@@ -66,7 +66,7 @@ class HypergraphSettings:
     max_pins: int = 50
     max_nets: int = 50_000
     bits: int = PLAN_BITS
-    tail: float = TAIL
+    dense: float = DENSE
 
 
 class HypergraphPartitioner:
@@ -80,7 +80,7 @@ class HypergraphPartitioner:
 
     def plan(self, sample: Sample, n_workers: int, *, version: int = 1, seed: int = 0) -> Plan:
         digest = digest_of(sample)
-        grid = Grid.over(dense_bounds(digest, self.settings.tail), self.settings.bits)
+        grid = Grid.over(dense_bounds(digest, self.settings.dense), self.settings.bits)
         table = all_terms(digest)
         weights = term_weights(table, rates_of(self.costs, digest.live_weight, digest.churn_weight))
         chosen = heaviest(weights, self.settings.max_terms)

@@ -15,7 +15,7 @@ import numpy as np
 
 from ps2stream.arrays import Int32s, Int64s
 from ps2stream.model.space import Grid
-from ps2stream.partitioning.grid import PLAN_BITS, TAIL, all_held, count_cells, dense_bounds
+from ps2stream.partitioning.grid import DENSE, PLAN_BITS, all_held, count_cells, dense_bounds
 from ps2stream.partitioning.kdt_tree import Box, KdtTree, Node, SpaceLeaf, Split
 from ps2stream.partitioning.load import STANDARD_COSTS, Costs, Rates, load_of, rates_of
 from ps2stream.partitioning.plan import Plan, owners_of_cells
@@ -32,14 +32,14 @@ class KdTreePartitioner:
 
     name = "kd-tree"
 
-    def __init__(self, costs: Costs = STANDARD_COSTS, bits: int = PLAN_BITS, tail: float = TAIL) -> None:
+    def __init__(self, costs: Costs = STANDARD_COSTS, bits: int = PLAN_BITS, dense: float = DENSE) -> None:
         self.costs = costs
         self.bits = bits
-        self.tail = tail
+        self.dense = dense
 
     def plan(self, sample: Sample, n_workers: int, *, version: int = 1, seed: int = 0) -> Plan:
         digest = digest_of(sample)
-        grid = Grid.over(dense_bounds(digest, self.tail), self.bits)
+        grid = Grid.over(dense_bounds(digest, self.dense), self.bits)
         cells = cells_of(grid, digest.lon, digest.lat, digest.bounds)
         counts = count_cells(cells)
         cuts = cut_up(running_sums(counts.publications * counts.subscriptions), n_workers)

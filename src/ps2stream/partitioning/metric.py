@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 
 from ps2stream.model.space import Grid
-from ps2stream.partitioning.grid import PLAN_BITS, TAIL, dense_bounds
+from ps2stream.partitioning.grid import DENSE, PLAN_BITS, dense_bounds
 from ps2stream.partitioning.load import STANDARD_COSTS, Costs, Rates
 from ps2stream.partitioning.plan import Plan, owners_of_terms
 from ps2stream.partitioning.sample import Sample, digest_of
@@ -22,14 +22,14 @@ class MetricPartitioner:
 
     name = "metric"
 
-    def __init__(self, costs: Costs = STANDARD_COSTS, bits: int = PLAN_BITS, tail: float = TAIL) -> None:
+    def __init__(self, costs: Costs = STANDARD_COSTS, bits: int = PLAN_BITS, dense: float = DENSE) -> None:
         self.costs = costs
         self.bits = bits
-        self.tail = tail
+        self.dense = dense
 
     def plan(self, sample: Sample, n_workers: int, *, version: int = 1, seed: int = 0) -> Plan:
         digest = digest_of(sample)
-        grid = Grid.over(dense_bounds(sample, self.tail), self.bits)
+        grid = Grid.over(dense_bounds(sample, self.dense), self.bits)
         table = all_terms(digest)
         # A term that no publication of the sample holds has no metric; the hash of H1 spreads such terms.
         table = some_terms(table, np.flatnonzero(np.diff(table.publication_offsets)))

@@ -13,7 +13,7 @@ import math
 import numpy as np
 
 from ps2stream.model.space import Grid
-from ps2stream.partitioning.grid import PLAN_BITS, TAIL, all_held, deal_out, dense_bounds
+from ps2stream.partitioning.grid import DENSE, PLAN_BITS, all_held, deal_out, dense_bounds
 from ps2stream.partitioning.load import STANDARD_COSTS, Costs, load_of, rates_of
 from ps2stream.partitioning.plan import Plan, owners_of_cells
 from ps2stream.partitioning.sample import Cells, Sample, cells_of, digest_of
@@ -30,16 +30,16 @@ class RTreePartitioner:
         costs: Costs = STANDARD_COSTS,
         leaves_per_worker: int = 8,
         bits: int = PLAN_BITS,
-        tail: float = TAIL,
+        dense: float = DENSE,
     ) -> None:
         self.costs = costs
         self.leaves_per_worker = leaves_per_worker
         self.bits = bits
-        self.tail = tail
+        self.dense = dense
 
     def plan(self, sample: Sample, n_workers: int, *, version: int = 1, seed: int = 0) -> Plan:
         digest = digest_of(sample)
-        grid = Grid.over(dense_bounds(digest, self.tail), self.bits)
+        grid = Grid.over(dense_bounds(digest, self.dense), self.bits)
         cells = cells_of(grid, digest.lon, digest.lat, digest.bounds)
         leaves = tiles(cells, all_held(grid, digest), self.leaves_per_worker * n_workers)
         rates = rates_of(self.costs, digest.live_weight, digest.churn_weight)
