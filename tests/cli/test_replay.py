@@ -154,7 +154,7 @@ def test_the_report_can_go_to_stdout(tmp_path: Path, capsys: pytest.CaptureFixtu
         (["e.parquet", "--partitioner", "magic"], 3, "partitioner must be one of grid"),
         (["e.parquet", "--engine", "storm"], 2, "invalid choice: 'storm'"),
         (["e.parquet", "--stop-words", "none.txt"], 3, "stop words none.txt cannot be read"),
-        (["e.parquet", "--sample", "none.parquet"], 3, "sample none.parquet: no such file or directory"),
+        (["e.parquet", "--sample", "none.parquet"], 3, "none.parquet: no such file or directory"),
         (["e.parquet", "--sample-seed", "-1"], 3, "sample_seed must lie between 0 and 4,294,967,295; got -1"),
         (["e.parquet", "--load", "weight"], 3, "load must be one of candidates, paper; got 'weight'"),
         (["e.parquet", "--plan", "none.npz"], 3, "plan none.npz cannot be read"),

@@ -6,6 +6,7 @@ import argparse
 from dataclasses import replace
 from pathlib import Path
 
+import pyarrow.parquet as pq
 import pytest
 
 from cli.plans import cell_plan
@@ -19,6 +20,7 @@ from ps2stream.cli.settings import (
 )
 from ps2stream.config import Settings
 from ps2stream.errors import ConfigError, StateError
+from ps2stream.model.schemas import EVENTS
 from ps2stream.partitioning import PARTITIONERS
 
 
@@ -61,7 +63,7 @@ def test_without_options_the_settings_are_the_defaults() -> None:
 
 
 def test_every_option_reaches_its_setting(tmp_path: Path) -> None:
-    (tmp_path / "some.parquet").touch()
+    pq.write_table(EVENTS.empty_table(), tmp_path / "some.parquet")
     words = "--workers 3 --dispatchers 5 --partitioner grid --batch-events 7 --load paper --calibrate"
     sampling = f"--sample-events 11 --sample-prefix 13 --sample-seed 17 --sample {tmp_path}/some.parquet"
     assert settings_from(_parsed(*words.split(), *sampling.split())) == Settings(

@@ -49,6 +49,8 @@ def two_towns(seed: int = 0) -> Sample:
 class FakeDivision:
     """A region whose loads are given."""
 
+    is_paper = False
+
     def __init__(self, costs: list[float]) -> None:
         self.costs = costs
 
@@ -121,6 +123,35 @@ def test_regions_of_n_t_go_by_text_when_the_paper_is_followed() -> None:
     assert cost_of_parts(division, 4, SETTINGS) == min(division.by_text(4), division.by_space(4))
     done = partition_workload(ground, 4, replace(strict, delta=2.0, epsilon=2.0))
     assert all(unit.terms is not None for unit in done.units)
+
+
+@pytest.mark.parametrize("n_workers", [1, 4])
+def test_regions_where_nobody_waits_for_anything_stay_whole_even_then(n_workers: int) -> None:
+    strict = replace(SETTINGS, force_text=True, delta=2.0, epsilon=0.0)
+    far_away = make_sample(300, 40)._replace(bounds=np.tile([100.0, 0.0, 110.0, 5.0], 40))
+    for sample in (far_away, make_sample(0, 0), make_sample(300, 0)):
+        plan = HybridPartitioner(settings=strict).plan(sample, n_workers)
+        assert plan.tree is not None
+        assert sum(leaf.box.n_cells for leaf in plan.tree.leaves()) == plan.grid.n_cells
+
+
+def test_by_the_papers_formula_many_sets_of_terms_may_be_cheaper_than_two() -> None:
+    costs = replace(STANDARD_COSTS, match=5.0, load="paper")
+    n_checked = 0
+    for seed in range(4):
+        division = Divisions(
+            ground_of(two_towns(seed), costs), ground_of(two_towns(seed), costs).everything()
+        )
+        for k in (2, 4, 8):
+            cheaper = min(division.by_text(k), division.by_space(k))
+            assert cost_of_parts(division, k, SETTINGS) == cheaper
+            n_checked += 1
+    assert n_checked == 12
+
+
+def test_without_publications_the_grid_lies_where_subscriptions_are() -> None:
+    west, _, east, _ = HybridPartitioner(settings=SETTINGS).plan(make_sample(0, 50), 3).grid.bounds_of(33)
+    assert east - west < 5.0
 
 
 @pytest.mark.parametrize("n_workers", [2, 5, 8])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -103,6 +104,32 @@ def test_a_damaged_plan_is_an_error_that_names_it(tmp_path: Path) -> None:
         except StateError:
             continue
         assert loaded.n_workers == 4, "what is let through has not changed: zip keeps checksums of contents"
+
+
+@pytest.mark.parametrize(
+    ("part", "value"),
+    [
+        ("cell_owner", np.array([2, -1, -2], np.int32)),  # fewer cells than the grid has
+        ("cell_owner", np.array([2, -1, -3, 0], np.int32)),  # no such table
+        ("cell_owner", np.array([4, -1, -2, 0], np.int32)),  # no such worker
+        ("table_workers", np.array([1, 0, 9], np.int32)),
+        ("table_workers", np.array([1, 0], np.int32)),
+        ("table_offsets", np.array([0, 4, 3])),
+        ("default_offsets", np.array([0, 3, 3])),  # a table without a worker for unknown terms
+        ("default_workers", np.array([3, 1, -1], np.int32)),
+    ],
+)
+def test_a_plan_whose_parts_do_not_fit_is_an_error(tmp_path: Path, part: str, value: Array) -> None:
+    plan = _text_plan()
+    replace(plan, h1=plan.h1._replace(**{part: value})).save(tmp_path / "plan.npz")
+    with pytest.raises(StateError, match="do not fit the rest of it"):
+        Plan.load(tmp_path / "plan.npz")
+
+
+def test_a_plan_for_fewer_workers_than_it_names_is_an_error(tmp_path: Path) -> None:
+    replace(_text_plan(), n_workers=3).save(tmp_path / "plan.npz")
+    with pytest.raises(StateError, match="its workers do not fit"):
+        Plan.load(tmp_path / "plan.npz")
 
 
 def test_a_missing_plan_is_an_error(tmp_path: Path) -> None:

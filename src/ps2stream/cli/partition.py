@@ -114,6 +114,8 @@ def _check_places(arguments: argparse.Namespace) -> None:
         check_place("the plan", arguments.plan)
     for path in arguments.draw:
         if arguments.all:
+            if path.exists() and not path.is_dir():
+                raise ConfigError(f"with --all drawings need a directory; got the file {path}")
             path.mkdir(parents=True, exist_ok=True)
             check_place("a drawing", path / "NAME.png")
         elif path.suffix.lower() not in _ENDINGS:

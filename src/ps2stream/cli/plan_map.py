@@ -15,8 +15,8 @@ from ps2stream.partitioning.sample import Sample
 
 Line = list[tuple[float, float]]
 
-#: Publications further out than all but this share, on each side, are not in the picture.
-_TAIL = 0.005
+#: Share of the publications that the picture shows in either direction; the strays are left out.
+_SHOWN = 0.99
 _MARGIN = 0.04
 _LEAST_DEGREES = 0.1
 #: Height over width of a map that reads well.
@@ -50,7 +50,7 @@ class Area(NamedTuple):
 
 def area_of(sample: Sample) -> Area:
     """Return where nearly all publications are, with a margin, and widened to a shape that reads well."""
-    west, south, east, north = dense_bounds(sample, _TAIL)
+    west, south, east, north = dense_bounds(sample, _SHOWN)
     width = max((east - west) * (1 + 2 * _MARGIN), _LEAST_DEGREES)
     height = max((north - south) * (1 + 2 * _MARGIN), _LEAST_DEGREES)
     aspect = Area(west, south, east, north).aspect

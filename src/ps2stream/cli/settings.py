@@ -109,15 +109,16 @@ def settings_from(arguments: argparse.Namespace) -> Settings:
     """Build the settings; what was not given keeps its default."""
     from ps2stream.config import Settings
     from ps2stream.errors import ConfigError
+    from ps2stream.pipeline.event_log import EventLog
 
     given = {
         _FIELDS[name]: value
         for name, value in vars(arguments).items()
         if name in _FIELDS and value is not None
     }
-    sample = given.get("sample_file")
-    if sample is not None and not sample.exists():  # noticed before Spark starts or old results go
-        raise ConfigError(f"sample {sample}: no such file or directory")
+    if given.get("sample_file") is not None:
+        # What is wrong with it is noticed before Spark starts or old results go.
+        EventLog(given["sample_file"])
     if arguments.stop_words is not None:
         try:
             given["stop_words"] = tuple(arguments.stop_words.read_text(encoding="utf-8").split())

@@ -156,6 +156,15 @@ class Divisions:
         self._order = itertools.count()
         self._leaves = [(-load, next(self._order), region)]
 
+    @property
+    def is_paper(self) -> bool:
+        return self._ground.rates.is_paper
+
+    @property
+    def has_terms(self) -> bool:
+        """Say whether anybody in the region waits for anything."""
+        return len(self._ground.table(self.region).terms) > 0
+
     def by_space(self, n_parts: int) -> float:
         """Return the load of so many boxes, the heaviest cut first; infinite where there are not so many."""
         while len(self._by_space) < n_parts and self._leaves:

@@ -54,7 +54,7 @@ class HybridPartitioner:
 
     def plan(self, sample: Sample, n_workers: int, *, version: int = 1, seed: int = 0) -> Plan:
         digest = digest_of(sample)
-        grid = Grid.over(dense_bounds(sample, self.settings.dense), self.settings.bits)
+        grid = Grid.over(dense_bounds(digest, self.settings.dense), self.settings.bits)
         ground = Ground(digest, grid, self.costs)
         done = partition_workload(ground, n_workers, self.settings)
         tree, h1 = flatten(ground, done.root, done.units, done.merged.worker_of)
@@ -102,9 +102,11 @@ def partition_workload(ground: Ground, n_workers: int, settings: HybridSettings)
 
 
 def can_balance(units: list[Unit], n_workers: int, sigma: float) -> bool:
-    """Say whether any merge of these units could keep sigma; it saves most of the merges.
+    """Say whether a merge of these units could keep sigma; it saves most of the merges.
 
-    The worker of the heaviest unit has at least its load, and the lightest worker at most an even share.
+    The worker of the heaviest unit has at least its load, and the lightest worker at most an even share. By
+    the paper's formula units cost more together than apart: there the answer may be no too often, which
+    only divides them further.
     """
     return _by_load(max(units, key=_by_load)) <= sigma * sum(map(_by_load, units)) / n_workers
 
@@ -171,10 +173,13 @@ def cost_of_parts(division: Divisions, n_parts: int, settings: HybridSettings) -
 def goes_by_text(division: Divisions, n_parts: int, settings: HybridSettings) -> bool:
     """Choose how to divide a region: N_t by text, N_s by the lesser load."""
     if division.region.is_text and settings.force_text:
-        return True
-    # More sets of terms only cost more, so fewer of them are a bound that is often enough.
+        return division.has_terms
     space = division.by_space(n_parts)
-    return division.by_text(min(n_parts, 2)) < space and division.by_text(n_parts) < space
+    # More sets of terms only cost more, so two of them are a bound that is often enough to decide. Not by the
+    # paper's formula, where many small parts have few pairs.
+    if not division.is_paper and division.by_text(min(n_parts, 2)) >= space:
+        return False
+    return division.by_text(n_parts) < space
 
 
 def partition_region(division: Divisions, n_parts: int, settings: HybridSettings) -> list[Unit]:

@@ -40,8 +40,9 @@ class Costs:
     def __post_init__(self) -> None:
         if self.load not in LOAD_FUNCTIONS:
             raise ConfigError(f"load must be one of {', '.join(LOAD_FUNCTIONS)}; got {self.load!r}")
-        if not all(value >= 0 for value in (self.match, self.publication, self.insert, self.delete)):
-            raise ConfigError(f"costs must not be negative; got {self}")
+        # A second for one step is far beyond all reason, and far below what sums would overflow at.
+        if not all(0 <= value <= 1e9 for value in (self.match, self.publication, self.insert, self.delete)):
+            raise ConfigError(f"costs must lie between 0 and a second; got {self}")
 
 
 #: What the kernels cost where nobody has calibrated them: fitted to Q1, Q2 and Q3, synthetic and real, with

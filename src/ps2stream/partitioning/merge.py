@@ -69,7 +69,7 @@ def _merge(
         shared[:] = 0
         count_shared(held_by[0], pubs, shared[0])
         count_shared(held_by[1], subs, shared[1])
-        chosen, least = -1, np.inf
+        chosen, least = 0, np.inf
         lightest = 0
         for worker in range(n_workers):
             if loads[worker] < loads[lightest]:

@@ -29,7 +29,7 @@ class MetricPartitioner:
 
     def plan(self, sample: Sample, n_workers: int, *, version: int = 1, seed: int = 0) -> Plan:
         digest = digest_of(sample)
-        grid = Grid.over(dense_bounds(sample, self.dense), self.bits)
+        grid = Grid.over(dense_bounds(digest, self.dense), self.bits)
         table = all_terms(digest)
         # A term that no publication of the sample holds has no metric; the hash of H1 spreads such terms.
         table = some_terms(table, np.flatnonzero(np.diff(table.publication_offsets)))

@@ -156,18 +156,47 @@ class Plan:
             with path.open("rb") as data, np.load(data, allow_pickle=False) as file:
                 about = json.loads(str(file["about"]))
                 estimate, tree = about["estimate"], about["tree"]
-                return cls(
+                plan = cls(
                     about["version"],
                     about["partitioner"],
-                    about["n_workers"],
+                    int(about["n_workers"]),
                     Grid(**about["grid"]),
                     H1(*(file[name] for name in H1._fields)),
                     Frequencies(*(file[name] for name in Frequencies._fields)),
                     _estimate_of(estimate) if estimate else None,
                     KdtTree.from_dict(tree) if tree else None,
                 )
+            _check(plan)
         except (*_UNREADABLE, zipfile.BadZipFile) as error:
-            raise StateError(f"plan {path} cannot be read: {error}") from error
+            # numpy takes what is no zip file for a pickle, and advises to trust it.
+            reason = "it is not a plan" if "pickle" in str(error) else error
+            raise StateError(f"plan {path} cannot be read: {reason}") from error
+        return plan
+
+
+def _check(plan: Plan) -> None:
+    """Refuse a plan whose parts do not fit each other: kernels check nothing and would read beyond arrays."""
+    h1, n = plan.h1, plan.n_workers
+    n_tables = len(h1.table_offsets) - 1
+    owners = np.concatenate([h1.table_workers, h1.default_workers, h1.cell_owner[h1.cell_owner >= 0]])
+    fits = {
+        "n_workers": n > 0,
+        "cell_owner": len(h1.cell_owner) == plan.grid.n_cells and h1.cell_owner.min(initial=0) >= -n_tables,
+        "workers": bool(((owners >= 0) & (owners < n)).all()),
+        "table_offsets": _are_offsets(h1.table_offsets, len(h1.table_terms)),
+        "table_workers": len(h1.table_workers) == len(h1.table_terms),
+        "default_offsets": _are_offsets(h1.default_offsets, len(h1.default_workers))
+        and len(h1.default_offsets) == len(h1.table_offsets)
+        and bool(np.all(np.diff(h1.default_offsets) > 0)),
+        "frequencies": len(plan.frequencies.terms) == len(plan.frequencies.counts),
+    }
+    for name, is_fit in fits.items():
+        if not is_fit:
+            raise ValueError(f"its {name} do not fit the rest of it")
+
+
+def _are_offsets(offsets: Int64s, n: int) -> bool:
+    return len(offsets) > 0 and offsets[0] == 0 and offsets[-1] == n and bool(np.all(np.diff(offsets) >= 0))
 
 
 def _estimate_of(values: dict[str, Any]) -> Estimate:

@@ -22,7 +22,10 @@ _Mask = npt.NDArray[np.bool_]
 
 
 class Mix(NamedTuple):
-    """How a stream is mixed: the subscriptions that live, and those that begin (or end) for a publication."""
+    """How a stream is mixed: the subscriptions that live, and those that begin (or end) for a publication.
+
+    A subscription that is replaced counts twice as living: to tell, all ids would have to be remembered.
+    """
 
     n_live: int
     churn: float

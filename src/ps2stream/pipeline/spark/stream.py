@@ -157,9 +157,12 @@ def _state_of(directory: Path, journal: Path, settings: Settings, plan: Plan | N
 
 
 def some_of_both(events: DataFrame, n_events: int) -> pa.RecordBatch:
-    """Take publications and updates, the first that Spark comes upon: the rest is not computed."""
+    """Take publications and updates in the order of their seq, the first that Spark comes upon.
+
+    The rest is not computed. How the kinds are mixed cannot be told from it.
+    """
     is_publish = events["op"] == PUBLISH
     publications = events.where(is_publish).limit(n_events - n_events // 2)
     updates = events.where(~is_publish).limit(n_events // 2)
     batches = publications.unionAll(updates).toArrow().combine_chunks().to_batches()
-    return conform(batches[0]) if batches else empty(EVENTS)
+    return conform(batches[0]).sort_by("seq") if batches else empty(EVENTS)
