@@ -30,7 +30,7 @@ examples:
 #: What is tried, the default among it.
 VALUES: dict[str, tuple[float, ...]] = {
     "sigma": (1.02, 1.05, 1.1, 1.2, 1.5, 2.0),
-    "delta": (0.0, 0.25, 0.5, 0.9, 0.98, 1.0),
+    "delta": (0.0, 0.5, 0.9, 0.95, 0.98, 1.0),
     "epsilon": (0.0, 0.01, 0.02, 0.05, 0.2),
     "theta": (1, 2, 4, 8, 16, 32),
     "bits": (6, 7, 8, 9, 10),
