@@ -116,8 +116,8 @@ def settings_from(arguments: argparse.Namespace) -> Settings:
         for name, value in vars(arguments).items()
         if name in _FIELDS and value is not None
     }
-    if given.get("sample_file") is not None:
-        # What is wrong with it is noticed before Spark starts or old results go.
+    if given.get("sample_file") is not None and getattr(arguments, "plan", None) is None:
+        # What is wrong with it is noticed before Spark starts or old results go. A plan makes it needless.
         EventLog(given["sample_file"])
     if arguments.stop_words is not None:
         try:

@@ -31,6 +31,9 @@ _MOST_S = 1.0
 #: The share of candidates is counted on so many publications and subscriptions at most.
 _COUNTED = 30_000
 
+#: What a standard cost weighs against one observation.
+_DOUBT = 0.1
+
 #: Clocks and fixed costs of a call blur what is smaller.
 _LEAST_SAMPLE = 500
 _LEAST_ROWS = 50
@@ -82,12 +85,14 @@ def fit(trials: Sequence[Trial], standard: Costs) -> Costs:
     from scipy.optimize import nnls
 
     expected = np.array([standard.match, standard.publication, standard.insert, standard.delete])
-    rows = [np.diag(1 / np.maximum(expected, 1e-9))]
+    rows = [_DOUBT * np.diag(1 / np.maximum(expected, 1e-9))]
     for trial in trials:
         rows += _observations(trial, standard.load)
     work = np.concatenate(rows)
     # Every row is divided by what was measured, so that 1 is what its costs should add up to.
-    match, publication, insert, delete = nnls(work, np.ones(len(work)))[0].tolist()
+    wanted = np.ones(len(work))
+    wanted[: len(expected)] = _DOUBT
+    match, publication, insert, delete = nnls(work, wanted)[0].tolist()
     return Costs(match, publication, insert, delete, standard.load)
 
 
