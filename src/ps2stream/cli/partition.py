@@ -130,29 +130,14 @@ def _planned(name: str, sample: Sample, costs: Costs, settings: Settings) -> tup
 
     from ps2stream.kernels import one_compiler
     from ps2stream.partitioning import partitioner_named
+    from ps2stream.pipeline.calibration import part_of
 
     partitioner = partitioner_named(name, costs)
     with one_compiler():
-        partitioner.plan(_head(sample, _WARM_ROWS), settings.n_workers)
+        partitioner.plan(part_of(sample, _WARM_ROWS, _WARM_ROWS), settings.n_workers)
     started = time.perf_counter()
     plan = partitioner.plan(sample, settings.n_workers, seed=settings.sample_seed)
     return plan, time.perf_counter() - started
-
-
-def _head(sample: Sample, n_rows: int) -> Sample:
-    """Take the first rows as views: arrays of another kind would compile other kernels."""
-    clauses = sample.clause_offsets[: n_rows + 1]
-    terms = sample.term_offsets[: clauses[-1] + 1]
-    words = sample.terms.offsets[: n_rows + 1]
-    return sample._replace(
-        lon=sample.lon[:n_rows],
-        lat=sample.lat[:n_rows],
-        terms=sample.terms._replace(values=sample.terms.values[: words[-1]], offsets=words),
-        bounds=sample.bounds[: 4 * n_rows],
-        clause_offsets=clauses,
-        term_offsets=terms,
-        clause_terms=sample.clause_terms[: terms[-1]],
-    )
 
 
 def _tried(plan: Plan, sample: Sample, costs: Costs, settings: Settings, build_s: float) -> PlanFigures:

@@ -53,6 +53,16 @@ class Sample(NamedTuple):
     def n_subscriptions(self) -> int:
         return len(self.bounds) // 4
 
+    @property
+    def live_weight(self) -> float:
+        """Return how many live subscriptions a sampled one stands for."""
+        return (self.n_live or self.n_subscriptions) / max(self.n_subscriptions, 1)
+
+    @property
+    def churn_weight(self) -> float:
+        """Return how often a sampled subscription begins, and ends, while the sampled publications pass."""
+        return self.churn * self.n_publications / max(self.n_subscriptions, 1)
+
 
 class Entries(NamedTuple):
     """Ragged pairs of a posting term (its place in the vocabulary) and an inverted list of a cell."""
@@ -115,7 +125,6 @@ def digest_of(sample: Sample) -> Digest:
     is_posted = np.zeros(len(vocabulary), np.bool_)
     is_posted[clauses.values] = True
     reads = _reading(sample, words, vocabulary, is_posted, (keys, n_levels))
-    n_live = sample.n_live or sample.n_subscriptions
     return Digest(
         lon=frozen(sample.lon),
         lat=frozen(sample.lat),
@@ -127,8 +136,8 @@ def digest_of(sample: Sample) -> Digest:
         vocabulary=vocabulary,
         standing=np.zeros(len(keys), np.int32),
         frequencies=frequencies,
-        live_weight=n_live / max(sample.n_subscriptions, 1),
-        churn_weight=sample.churn * sample.n_publications / max(sample.n_subscriptions, 1),
+        live_weight=sample.live_weight,
+        churn_weight=sample.churn_weight,
     )
 
 

@@ -62,8 +62,7 @@ class Trial:
 
     def matching(self, load: LoadFunction) -> Float64s:
         """Count what c1 is charged for: looks, or all pairs that meet at a worker."""
-        sample = self.sample
-        live = (sample.n_live or sample.n_subscriptions) / max(sample.n_subscriptions, 1)
+        live = self.sample.live_weight
         if load == "paper":
             return np.asarray(live * self.n_publications * self.n_subscriptions, np.float64)
         return np.asarray(self.n_lookups + live * self.n_candidates, np.float64)
@@ -73,21 +72,15 @@ class Trial:
         return np.asarray(
             costs.match * self.matching(costs.load)
             + costs.publication * self.n_publications
-            + (costs.insert + costs.delete) * self._churn * self.n_subscriptions
+            + (costs.insert + costs.delete) * self.sample.churn_weight * self.n_subscriptions
         )
 
     def busy_s(self) -> Float64s:
         """Return the measured seconds of each worker, with as many updates as the stream has."""
-        return np.asarray(self.match_s + self._churn * (self.insert_s + self.delete_s))
+        return np.asarray(self.match_s + self.sample.churn_weight * (self.insert_s + self.delete_s))
 
     def balance(self, costs: Costs) -> float:
         return balance_of(self.loads(costs).tolist())
-
-    @property
-    def _churn(self) -> float:
-        """How often a sampled subscription begins, and ends, while the sampled publications pass."""
-        sample = self.sample
-        return sample.churn * sample.n_publications / max(sample.n_subscriptions, 1)
 
 
 class _Work(NamedTuple):
