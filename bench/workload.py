@@ -1,7 +1,8 @@
 """A seeded workload in the spirit of the paper's Sec. VI: Q1, Q2 and Q3 subscriptions, and publications.
 
 Q1 asks for what is written often, in small regions; Q2 for at least one word that is rare, in larger ones.
-For Q3 the space is cut into 100 equal regions, half of which draw Q1 subscriptions and half Q2.
+For Q3 the space is cut into 100 equal regions, half of which draw Q1 subscriptions and half Q2. In a
+drifting stream some of these regions change their kind from interval to interval.
 
 Everything is made as events first (schema EVENTS), texts and expressions included; the arrays
 that kernels take are compiled from those events with the product's own tokenizer. So an index
@@ -44,7 +45,12 @@ _TOP_SHARE = 0.01
 #: Q3 cuts either side of the space into so many parts. Its space is the shortest range of longitudes and of
 #: latitudes that holds this share of the publications: a few from overseas would stretch it over oceans.
 _N_CUTS = 10
+_N_REGIONS = _N_CUTS * _N_CUTS
 _SPACE_SHARE = 0.9
+#: The share of the regions that a rush makes busy, in every interval others.
+_BUSY_SHARE = 0.1
+#: Five publications to one update, half of the updates being subscribes.
+_PUBLICATIONS_PER_SUBSCRIBE = 10
 
 Flags = npt.NDArray[np.bool_]
 
@@ -114,7 +120,63 @@ def subscribe_events(corpus: Corpus, kind: Kind, n: int, seed: int) -> pa.Table:
     """Make ``n`` subscriptions with seq 1 to ``n``: squares centred on publications, 1 to 3 keywords."""
     rng = np.random.default_rng(seed)
     at = rng.integers(0, len(corpus.lon), n)
-    is_q2 = _asks_q2(corpus, kind, at, seed)
+    return _subscribes(corpus, at, _asks_q2(corpus, kind, at, seed), rng)
+
+
+def publish_events(corpus: Corpus, n: int, first_seq: int, seed: int) -> pa.Table:
+    """Draw ``n`` publications of the corpus, with repetition, and number them from ``first_seq``."""
+    return _publishes(corpus, np.random.default_rng(seed).integers(0, len(corpus.lon), n), first_seq)
+
+
+def mixed_events(corpus: Corpus, kind: Kind, n_live: int, n_publications: int, seed: int) -> pa.Table:
+    """Make the paper's stream: ``n_live`` subscriptions, then publications and updates at 5 to 1.
+
+    Ten publications come with one subscribe and one unsubscribe. A subscription lives for
+    N(mu, (0.2 mu)^2) further subscribes with mu = ``n_live``, so as many stay alive.
+    """
+    n_subscribes = n_live + n_publications // _PUBLICATIONS_PER_SUBSCRIBE
+    subscribes = subscribe_events(corpus, kind, n_subscribes, seed)
+    return _interleaved(subscribes, publish_events(corpus, n_publications, 0, seed), n_live, seed)
+
+
+def drifting_events(
+    corpus: Corpus,
+    n_live: int,
+    n_publications: int,
+    seed: int,
+    *,
+    n_intervals: int,
+    share: float = 0.1,
+    rush: float = 1.0,
+) -> pa.Table:
+    """Make a Q3 stream like that of :func:`mixed_events`, cut into equal intervals that differ.
+
+    From each interval to the next a ``share`` of the regions changes its kind, for the subscriptions that
+    begin from then on; the first ``n_live`` belong to the first interval. In the paper an interval lasts as
+    long as a life, which is ``10 * n_live`` publications here. A shorter one replaces fewer subscriptions.
+
+    The paper moves kinds only. With a ``rush`` above 1, publications and new subscriptions of the regions
+    that are busy in an interval come that many times as often as the corpus has them.
+    """
+    n_swaps = n_publications // _PUBLICATIONS_PER_SUBSCRIBE
+    begun = np.concatenate([np.zeros(n_live, np.int64), _intervals(n_swaps, n_intervals)])
+    # Drawn as mixed_events draws them: what has not drifted is the same.
+    rng = np.random.default_rng(seed)
+    centres = rng.integers(0, len(corpus.lon), len(begun))
+    at = np.random.default_rng(seed).integers(0, len(corpus.lon), n_publications)
+    region = region_of(corpus, corpus.lon, corpus.lat)
+    is_busy = busy_by_interval(seed, n_intervals)[:, region]
+    rush_rng = np.random.default_rng([seed, 6])
+    _crowd(centres, begun, is_busy, rush, rush_rng)
+    _crowd(at, _intervals(n_publications, n_intervals), is_busy, rush, rush_rng)
+    is_q2 = kinds_by_interval(seed, n_intervals, share)[begun, region[centres]]
+    subscribes = _subscribes(corpus, centres, is_q2, rng)
+    return _interleaved(subscribes, _publishes(corpus, at, 0), n_live, seed)
+
+
+def _subscribes(corpus: Corpus, at: Int64s, is_q2: Flags, rng: np.random.Generator) -> pa.Table:
+    """Centre subscriptions on publications of the corpus, and number them from 1."""
+    n = len(at)
     # Degrees of longitude shrink towards the poles; far north a square is wider than it is high.
     side_km = rng.uniform(1.0, np.where(is_q2, _Q2_SIDE_KM, _Q1_SIDE_KM))
     half_lat = side_km / _KM_PER_DEGREE / 2
@@ -133,9 +195,8 @@ def subscribe_events(corpus: Corpus, kind: Kind, n: int, seed: int) -> pa.Table:
     return _events(columns, n)
 
 
-def publish_events(corpus: Corpus, n: int, first_seq: int, seed: int) -> pa.Table:
-    """Draw ``n`` publications of the corpus, with repetition, and number them from ``first_seq``."""
-    at = np.random.default_rng(seed).integers(0, len(corpus.lon), n)
+def _publishes(corpus: Corpus, at: Int64s, first_seq: int) -> pa.Table:
+    n = len(at)
     seq = np.arange(first_seq, first_seq + n)
     columns = {
         "seq": pa.array(seq),
@@ -148,25 +209,19 @@ def publish_events(corpus: Corpus, n: int, first_seq: int, seed: int) -> pa.Tabl
     return _events(columns, n)
 
 
-def mixed_events(corpus: Corpus, kind: Kind, n_live: int, n_publications: int, seed: int) -> pa.Table:
-    """Make the paper's stream: ``n_live`` subscriptions, then publications and updates at 5 to 1.
-
-    Ten publications come with one subscribe and one unsubscribe. A subscription lives for
-    N(mu, (0.2 mu)^2) further subscribes with mu = ``n_live``, so as many stay alive.
-    """
+def _interleaved(subscribes: pa.Table, publishes: pa.Table, n_live: int, seed: int) -> pa.Table:
+    """Put ``n_live`` subscriptions first; one more begins and one ends with every ten publications."""
     rng = np.random.default_rng([seed, 1])
-    n_pairs = n_publications // 10
-    subscribes = subscribe_events(corpus, kind, n_live + n_pairs, seed)
-    publishes = publish_events(corpus, n_publications, 0, seed)
-    births = np.arange(n_live + n_pairs)
+    n_swaps = subscribes.num_rows - n_live
+    births = np.arange(subscribes.num_rows)
     lives = np.clip(rng.normal(n_live, 0.2 * n_live, len(births)), 0.5 * n_live, 1.5 * n_live)
-    ending = np.argsort(births + lives, kind="stable")[:n_pairs]
+    ending = np.argsort(births + lives, kind="stable")[:n_swaps]
     ended = subscribes["id"].combine_chunks().take(pa.array(ending))
-    unsubscribes = _events({"op": pa.repeat(UNSUBSCRIBE, n_pairs), "id": ended}, n_pairs)
+    unsubscribes = _events({"op": pa.repeat(UNSUBSCRIBE, n_swaps), "id": ended}, n_swaps)
     # When each event happens, counted in publications.
-    due = 10.0 * np.arange(1, n_pairs + 1)
+    due = float(_PUBLICATIONS_PER_SUBSCRIBE) * np.arange(1, n_swaps + 1)
     before = np.full(n_live, -1.0)
-    when = np.concatenate([before, due - 5.5, np.arange(n_publications), due - 0.5])
+    when = np.concatenate([before, due - 5.5, np.arange(publishes.num_rows), due - 0.5])
     order = np.argsort(when, kind="stable")
     events = pa.concat_tables([subscribes, publishes, unsubscribes]).take(pa.array(order)).combine_chunks()
     return events.set_column(0, EVENTS.field("seq"), pa.array(np.arange(1, events.num_rows + 1)))
@@ -206,7 +261,7 @@ def _probes(publishes: pa.Table, terms: Ragged) -> Probes:
         lat=frozen(publishes["lat"].to_numpy()),
         term_offsets=frozen(terms.offsets),
         terms=frozen(terms.values),
-        is_probe=frozen(np.ones(len(terms.values), np.bool_)),
+        owned=frozen(np.ones(len(terms.values), np.uint8)),
     )
 
 
@@ -233,8 +288,46 @@ def region_of(corpus: Corpus, lon: Float64s, lat: Float64s) -> Int64s:
 
 def draws_q2(seed: int) -> Flags:
     """Say for every Q3 region whether its subscriptions are Q2; exactly half of them are."""
-    n_regions = _N_CUTS * _N_CUTS
-    return np.random.default_rng([seed, 3]).permutation(n_regions) < n_regions // 2
+    return np.random.default_rng([seed, 3]).permutation(_N_REGIONS) < _N_REGIONS // 2
+
+
+def kinds_by_interval(seed: int, n_intervals: int, share: float = 0.1) -> Flags:
+    """Say for every interval and region whether subscriptions that begin there are Q2.
+
+    It starts with :func:`draws_q2`; a ``share`` of the regions differs from one interval to the next.
+    """
+    return draws_q2(seed) ^ np.logical_xor.accumulate(_chosen([seed, 4], n_intervals, share))
+
+
+def busy_by_interval(seed: int, n_intervals: int) -> Flags:
+    """Say for every interval and region whether a rush is on there; in the first it is on nowhere."""
+    return _chosen([seed, 5], n_intervals, _BUSY_SHARE)
+
+
+def _chosen(seed: list[int], n_intervals: int, share: float) -> Flags:
+    """Choose regions anew for every interval but the first, which gets none."""
+    rng = np.random.default_rng(seed)
+    chosen = np.zeros((n_intervals, _N_REGIONS), np.bool_)
+    for row in chosen[1:]:
+        row[rng.choice(_N_REGIONS, round(share * _N_REGIONS), replace=False)] = True
+    return chosen
+
+
+def _intervals(n: int, n_intervals: int) -> Int64s:
+    """Number the interval that each of ``n`` events lies in."""
+    return np.arange(n) * n_intervals // n
+
+
+def _crowd(drawn: Int64s, interval: Int64s, is_busy: Flags, rush: float, rng: np.random.Generator) -> None:
+    """Redraw some of what was drawn evenly so that busy publications come ``rush`` times as often.
+
+    ``is_busy`` has a row for each interval and a column for each publication of the corpus.
+    """
+    for each, flags in enumerate(is_busy):
+        busy = np.flatnonzero(flags)
+        extra = (rush - 1.0) * len(busy)
+        redrawn = np.flatnonzero((interval == each) & (rng.random(len(drawn)) < extra / (len(flags) + extra)))
+        drawn[redrawn] = rng.choice(busy, len(redrawn))
 
 
 def _cut(space: Float64s, values: Float64s) -> Int64s:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
+from ps2stream.balance.settings import AdjustmentSettings
 from ps2stream.errors import ConfigError
 from ps2stream.matching.index import GI2Settings
 from ps2stream.model.space import WORLD, Grid
@@ -32,6 +33,7 @@ class Settings:
     ``sample_file``: an event log to draw the sample from, all of it, in place of the stream.
     ``load``: what a partitioner takes for the load of a worker (``partitioning.load``).
     ``calibrate``: measure on the sample what the kernels cost on this machine, in place of standard costs.
+    ``adjustment``: when and how the load is adjusted while the stream runs.
     """
 
     n_workers: int = 4
@@ -47,6 +49,7 @@ class Settings:
     sample_file: Path | None = None
     load: LoadFunction = "candidates"
     calibrate: bool = False
+    adjustment: AdjustmentSettings = field(default_factory=AdjustmentSettings)
 
     def __post_init__(self) -> None:
         _check("workers", self.n_workers, 1, MAX_WORKERS)

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import TypeAlias
 
 import pyarrow as pa
 
+from ps2stream.balance.settings import AdjustmentSettings
 from ps2stream.config import Settings
 from ps2stream.errors import PS2StreamError
 from ps2stream.model.events import conform
@@ -49,6 +51,8 @@ class Matcher:
 
     def __init__(self, settings: Settings | None = None) -> None:
         settings = settings or Settings(n_workers=1, n_dispatchers=1)
+        # In one process there is nothing to balance, and counting loads would cost more than matching.
+        settings = replace(settings, adjustment=AdjustmentSettings(scope="off"))
         self._engine = InlineEngine(first_plan(empty(EVENTS), settings), settings)
 
     def process(self, events: Events) -> Outcome:

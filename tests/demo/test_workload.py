@@ -9,9 +9,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
 
+from ps2stream.arrays import Int64s
 from ps2stream.demo.topics import TOPICS
-from ps2stream.demo.workload import Workload
+from ps2stream.demo.workload import BusyArea, Workload
 from ps2stream.model.schemas import EVENTS, PUBLISH, SUBSCRIBE, UNSUBSCRIBE
+from ps2stream.testing.oracle import run
 
 N_SUBSCRIPTIONS = 5_000
 N_EVENTS = 12_000
@@ -186,3 +188,93 @@ def test_publications_meet_subscriptions_as_often_as_the_demo_needs() -> None:
         said = terms(row["text"])
         n_matches.append(sum(keywords[i] in said for i in np.flatnonzero(covering)))
     assert 0.5 < np.mean(n_matches) < 10
+
+
+def share_in(area: BusyArea, batch: pa.RecordBatch) -> float:
+    """Return the share of publications, or of the centres of regions, that lie in a busy area."""
+    if batch["lon"].null_count:
+        width = (batch["max_lon"].to_numpy() - batch["min_lon"].to_numpy()) % 360.0
+        lat = (batch["min_lat"].to_numpy() + batch["max_lat"].to_numpy()) / 2.0
+        lon = batch["min_lon"].to_numpy() + width / 2.0
+    else:
+        lat, lon = batch["lat"].to_numpy(), batch["lon"].to_numpy()
+    # Haversines, another formula than the workload's.
+    halves = np.sin(np.radians(lat - area.lat) / 2) ** 2, np.sin(np.radians(lon - area.lon) / 2) ** 2
+    both = halves[0] + halves[1] * np.cos(np.radians(lat)) * np.cos(np.radians(area.lat))
+    # Around the outermost cities, too, there are people.
+    return float(np.mean(12_742.0 * np.arcsin(np.sqrt(both)) <= area.radius_km + 25.0))
+
+
+@pytest.mark.parametrize("seed", [1, 2, 3])
+def test_after_a_shift_a_twentieth_of_the_people_make_near_half_of_the_events(seed: int) -> None:
+    workload = Workload(seed)
+    before = [workload.subscriptions(4_000), only(workload.events(6_000), PUBLISH)]
+    area = workload.shift()
+    after = [workload.subscriptions(4_000), only(workload.events(6_000), PUBLISH)]
+    for usual, busy in zip(before, after, strict=True):
+        assert 0.03 < share_in(area, usual) < 0.09
+        assert 0.38 < share_in(area, busy) < 0.55
+
+
+def counts_by_cell(batch: pa.RecordBatch) -> Int64s:
+    """Count publications by cells of ten degrees."""
+    rows, columns = (np.floor(batch[name].to_numpy() / 10.0).astype(np.int64) for name in ("lat", "lon"))
+    return np.bincount((rows + 9) * 37 + columns + 18, minlength=19 * 37)
+
+
+def test_a_shift_is_felt_in_a_few_places_and_the_others_are_quieter() -> None:
+    workload = Workload()
+    before = counts_by_cell(only(workload.events(20_000), PUBLISH))
+    workload.shift()
+    after = counts_by_cell(only(workload.events(20_000), PUBLISH))
+    risen = after > 3 * np.maximum(before, 20)
+    assert 1 <= risen.sum() <= 15
+    assert after[risen].sum() > 0.3 * after.sum()
+    quieter = (before > 100) & (after < before)
+    assert quieter.sum() > 0.8 * (before > 100).sum()
+
+
+def test_the_next_shift_moves_on_to_another_part_of_the_world() -> None:
+    workload = Workload(seed=4)
+    areas = [workload.shift()]
+    for _ in range(5):
+        areas.append(workload.shift())
+        published = only(workload.events(5_000), PUBLISH)
+        assert share_in(areas[-1], published) > 0.38
+        assert share_in(areas[-2], published) < 0.1
+    assert len({area.name for area in areas}) == 6
+
+
+def test_the_same_seed_and_the_same_shifts_make_the_same_stream() -> None:
+    first, second, third = Workload(seed=11), Workload(seed=11), Workload(seed=11)
+    for workload in (first, second, third):
+        workload.subscriptions(500)
+    assert first.shift() == second.shift()
+    assert first.events(600).equals(second.events(600))
+    assert first.shift() == second.shift()
+    shifted = first.events(600)
+    assert shifted.equals(second.events(600))
+    third.events(600)
+    assert not shifted.equals(third.events(600))
+
+
+def test_shifts_leave_the_mix_the_order_and_the_number_of_live_subscriptions_alone() -> None:
+    workload = Workload(seed=5)
+    batches = [workload.subscriptions(300)]
+    for _ in range(10):
+        workload.shift()
+        batches.append(workload.events(240))
+        assert workload.n_live == 300
+    events = pa.Table.from_batches(batches)
+    assert events.schema.equals(EVENTS)
+    assert events["seq"].to_pylist() == list(range(1, 2_701))
+    assert Counter(events["op"].to_pylist()) == {PUBLISH: 2_000, SUBSCRIBE: 500, UNSUBSCRIBE: 200}
+
+
+def test_events_after_a_shift_are_as_valid_as_before() -> None:
+    workload = Workload(seed=6)
+    workload.shift()
+    events = pa.Table.from_batches([workload.subscriptions(1_500), workload.events(3_000)])
+    assert not run(events).rejected
+    n_terms = [len(terms(text)) for text in events["text"].drop_null().to_pylist()]
+    assert 10 < np.mean(n_terms) < 12.5

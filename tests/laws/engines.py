@@ -21,6 +21,7 @@ from ps2stream.journal import Journal
 from ps2stream.model.events import in_order
 from ps2stream.model.matches import Match
 from ps2stream.model.schemas import BEFORE_ALL_SEQS
+from ps2stream.pipeline.control import Controller
 from ps2stream.pipeline.inline import InlineEngine
 from ps2stream.pipeline.planning import first_plan
 from ps2stream.pipeline.reports import DispatcherReport, WorkerReport
@@ -55,22 +56,24 @@ class Engine(Protocol):
         ...
 
 
+@dataclass(frozen=True, slots=True)
 class Inline:
-    """All roles in this process."""
+    """All roles in this process; ``controller`` adjusts the load, or what the settings ask for."""
+
+    controller: Controller | None = None
 
     def run(self, events: pa.Table, settings: Settings, batch_events: int) -> Run:
-        engine = InlineEngine(first_plan(one_batch(events), settings), settings)
+        engine = InlineEngine(first_plan(one_batch(events), settings), settings, self.controller)
         done = [engine.process(batch) for batch in batches_of(events, batch_events)]
         outcome = outcome_of(
             [row for batch in done for row in batch.matches.to_pylist()],
             [row for batch in done for row in batch.rejected.to_pylist()],
         )
-        counts = [worker.index.counts() for worker in engine.workers]
         work = Work(
             engine.tally.n_publications,
             engine.tally.n_discarded,
-            sum(count.n_candidates for count in counts),
-            sum(count.n_matches for count in counts),
+            sum(worker.n_candidates for worker in engine.tally.workers),
+            sum(worker.n_matches for worker in engine.tally.workers),
         )
         return Run(outcome, work)
 
@@ -83,12 +86,14 @@ class MicroBatch:
     """
 
     spark: SparkSession
+    controller: Controller | None = None
 
     def run(self, events: pa.Table, settings: Settings, batch_events: int) -> Run:
         with tempfile.TemporaryDirectory() as scratch:
             place = Place(Path(scratch))
             late = place.publish(events, max(1, batch_events // 3))
-            done = place.drain(self.spark, replace(settings, batch_events=batch_events))
+            chosen = replace(settings, batch_events=batch_events)
+            done = place.drain(self.spark, chosen, controller=self.controller)
             return Run(place.outcome(late), _work(done))
 
 

@@ -24,14 +24,16 @@ from ps2stream.matching.layout import FOREVER
 from ps2stream.model.schemas import REJECTED
 from ps2stream.pipeline.registrar import COMPILED, compile_updates
 from ps2stream.pipeline.state import State
-from ps2stream.registry.segments import BOUNDS, SEGMENT
+from ps2stream.registry.segments import BEGIN, BOUNDS, END, SEGMENT
 from ps2stream.text.tokenizer import Tokenizer
 
 #: A live subscription; ``seq`` is that of its subscribe.
 LIVE = pa.schema([COMPILED.field(name) for name in ("seq", "id", "expression", *BOUNDS)])
 
 _WORDS = pa.schema([*LIVE, ("is_subscribe", pa.bool_())])
-_ROWS = pa.schema([SEGMENT.field(name) for name in ("seq_from", "seq_to", "id", "expression", *BOUNDS)])
+_ROWS = pa.schema(
+    [SEGMENT.field(name) for name in ("change", "seq_from", "seq_to", "id", "expression", *BOUNDS)]
+)
 
 
 class Decisions(NamedTuple):
@@ -116,8 +118,8 @@ def _live(home: Home, journal: Journal, ids: Sequence[str] | None) -> pa.Table:
 
 
 def _still_live(rows: pa.Table) -> pa.Table:
-    begins = rows.filter(pc.equal(rows.column("seq_to"), FOREVER))
-    ends = rows.filter(pc.not_equal(rows.column("seq_to"), FOREVER))
+    begins = rows.filter(pc.equal(rows.column("change"), BEGIN))
+    ends = rows.filter(pc.equal(rows.column("change"), END))
     ended = np.isin(begins.column("seq_from").to_numpy(), ends.column("seq_from").to_numpy())
     live = begins.filter(pa.array(~ended)).rename_columns({"seq_from": "seq"})
     return live.append_column("is_subscribe", pa.repeat(True, live.num_rows)).select(_WORDS.names)

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from typing import NamedTuple
+
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ps2stream.arrays import Int64s
+from ps2stream.arrays import Float64s, Int64s
 from ps2stream.demo.interests import Interests
-from ps2stream.demo.places import load_places
-from ps2stream.demo.sampling import Int32s, WeightedRows
+from ps2stream.demo.places import KM_PER_DEGREE, load_places
+from ps2stream.demo.sampling import Int32s, Weighted, WeightedRows
 from ps2stream.demo.texts import compose
 from ps2stream.demo.topics import TOPICS
 from ps2stream.demo.vocabulary import load_vocabulary
@@ -19,6 +22,21 @@ from ps2stream.model.schemas import EVENTS, PUBLISH, SUBSCRIBE, UNSUBSCRIBE
 _EVENTS_PER_SWAP = 12
 # Concentration of a region's mixture of topics: small, so that a handful of topics make up most of it.
 _TASTE = 0.1
+# A shift makes this share of the people so many times as busy: near half of all events are theirs then.
+# More, and matches grow out of hand, as there are more subscriptions where there is more to match.
+_BUSY_SHARE = 0.05
+_RUSH = 16.0
+# The next shift goes where the people are that live farthest away, this share of all.
+_FAR_SHARE = 0.5
+
+
+class BusyArea(NamedTuple):
+    """A part of the world that is busier than its people are many: a circle around a city."""
+
+    name: str
+    lat: float
+    lon: float
+    radius_km: float
 
 
 class Workload:
@@ -26,7 +44,10 @@ class Workload:
 
     def __init__(self, seed: int = 7, *, first_seq: int = 1) -> None:
         self._rng = np.random.default_rng(seed)
+        # Of their own, so that who watches can shift while a publisher's thread makes events.
+        self._shifts = np.random.default_rng([seed, 1])
         self._places = load_places()
+        self._elsewhere = np.arange(len(self._places.lat))
         self._vocabulary = load_vocabulary(self._places.names)
         self._interests = Interests(self._vocabulary)
         taste = self._rng.gamma(_TASTE, size=(self._places.n_regions, len(TOPICS)))
@@ -66,6 +87,32 @@ class Workload:
             (UNSUBSCRIBE, withdrawn, n_swaps),
         ]
         return self._numbered(parts, kinds)
+
+    def shift(self) -> BusyArea:
+        """Make another part of the world busy, far from the one before, which is as it was again.
+
+        From the next call on, publications and new subscriptions come from there several times as often;
+        subscriptions that are live stay where they are.
+        """
+        population = self._places.spread_km**2  # but for a factor: see how places spread
+        chances = population[self._elsewhere]
+        centre = int(self._shifts.choice(self._elsewhere, p=chances / chances.sum()))
+        distance_km = self._distances_km(centre)
+        outwards = np.argsort(distance_km, kind="stable")
+        passed = np.cumsum(population[outwards]) / population.sum()
+        busy = outwards[: np.searchsorted(passed, _BUSY_SHARE) + 1]
+        self._elsewhere = outwards[np.searchsorted(passed, 1.0 - _FAR_SHARE) :]
+        population[busy] *= _RUSH
+        # As if so many more people lived there. At once, for the thread that draws them.
+        self._places = replace(self._places, by_population=Weighted(population))
+        lat, lon = float(self._places.lat[centre]), float(self._places.lon[centre])
+        return BusyArea(self._places.names[centre].as_py(), lat, lon, float(distance_km[busy[-1]]))
+
+    def _distances_km(self, city: int) -> Float64s:
+        lat, lon = np.radians(self._places.lat), np.radians(self._places.lon)
+        cosine = np.sin(lat) * np.sin(lat[city]) + np.cos(lat) * np.cos(lat[city]) * np.cos(lon - lon[city])
+        angle: Float64s = np.degrees(np.arccos(np.clip(cosine, -1.0, 1.0)))
+        return angle * KM_PER_DEGREE
 
     def _draw_people(self, n: int) -> tuple[Int32s, Int32s]:
         cities = self._places.draw(self._rng, n)

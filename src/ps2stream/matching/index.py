@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -17,7 +17,17 @@ from ps2stream.arrays import (
     n_bytes,
     open_struct,
 )
-from ps2stream.matching.insert import LENGTH, end, insert, is_table_full, refill_map, rehash_lists
+from ps2stream.matching.insert import (
+    LENGTH,
+    drop,
+    end,
+    find_slots,
+    insert,
+    is_table_full,
+    recount_cells,
+    refill_map,
+    rehash_lists,
+)
 from ps2stream.matching.layout import (
     DTYPES,
     FOREVER,
@@ -38,7 +48,7 @@ from ps2stream.matching.layout import (
     needed_sizes,
 )
 from ps2stream.matching.probe import probe
-from ps2stream.matching.records import OVERHEAD_WORDS, unpack, views_of
+from ps2stream.matching.records import OVERHEAD_WORDS, n_words_of, slots_after, unpack, views_of
 from ps2stream.model.space import Grid
 
 _CELL_COUNTERS = [name for name in GI2Arrays._fields if name.startswith("cell_")]
@@ -116,6 +126,23 @@ class GI2:
         """End subscriptions; return how many of them are stored here."""
         return end(self._arrays, self.settings.counters, seq_from, seq_to)
 
+    def drop(self, seq_from: Int64s) -> int:
+        """Forget subscriptions that another worker owns now; return how many of them were stored here."""
+        return drop(self._arrays, self.settings.counters, seq_from)
+
+    def stored(self, seq_from: Int64s) -> Subscriptions:
+        """Copy those of some subscriptions that are stored here."""
+        return self._unpacked(find_slots(self._arrays, seq_from))
+
+    def counted_in(self, counters: Grid) -> GI2:
+        """Return the index with its cells counted in another grid from now on; work counts from 0 again."""
+        for name in _CELL_COUNTERS:
+            array = self._storage.create(name, np.int64, counters.n_cells)
+            self._arrays = self._arrays._replace(**{name: array})
+        recount_cells(self._arrays, counters)
+        settings = replace(self.settings, counters=counters)
+        return GI2(settings, self._storage, self._arrays)
+
     def probe(self, probes: Probes, horizon: int) -> Found:
         """Return all matches; the arrays belong to the caller.
 
@@ -141,9 +168,9 @@ class GI2:
     def compacted(self, horizon: int, storage: Storage | None = None) -> GI2:
         """Build an index of what can still match, with the same counters of work."""
         old = self._arrays
-        live = self._stored(horizon)
+        live = self._unpacked(slots_after(views_of(old.records), int(old.head[N_SUBS]), horizon))
         new = GI2.create(self.settings, storage, max(1024, len(live.seq_from)))
-        new.insert(live)
+        new.insert(_frozen(live))
         new._arrays.head[N_ENDED] = np.count_nonzero(live.seq_to != FOREVER)
         for name in _CELL_COUNTERS:
             getattr(new._arrays, name)[:] = getattr(old, name)
@@ -167,7 +194,7 @@ class GI2:
         )
 
     def cell_counters(self) -> dict[str, Int64s]:
-        """Copy the counters of every grid^t cell: publications, candidates, matches, subscriptions, bytes."""
+        """Copy the counters of every grid^t cell, by the names of their arrays without ``cell_``."""
         return {name.removeprefix("cell_"): getattr(self._arrays, name).copy() for name in _CELL_COUNTERS}
 
     def levels_in_use(self) -> list[int]:
@@ -207,25 +234,23 @@ class GI2:
             longer = self._storage.grow(name, array, max(size, len(array) + len(array) // 2))
             self._arrays = self._arrays._replace(**{name: longer})
 
-    def _stored(self, horizon: int) -> Subscriptions:
-        """Copy what ends after a seq as input for another index."""
-        head = self._arrays.head
-        n_subs, n_words = int(head[N_SUBS]), int(head[N_WORDS])
-        # Every clause and every term takes a word of a record.
+    def _unpacked(self, slots: Int64s) -> Subscriptions:
+        """Copy subscriptions as input for another index."""
+        records = views_of(self._arrays.records)
+        n_rows, n_words = len(slots), n_words_of(records, slots)
         out = Subscriptions(
-            seq_from=np.empty(n_subs, np.int64),
-            seq_to=np.empty(n_subs, np.int64),
-            bounds=np.empty(4 * n_subs, np.float64),
-            clause_offsets=np.zeros(n_subs + 1, np.int64),
+            seq_from=np.empty(n_rows, np.int64),
+            seq_to=np.empty(n_rows, np.int64),
+            bounds=np.empty(4 * n_rows, np.float64),
+            clause_offsets=np.zeros(n_rows + 1, np.int64),
             term_offsets=np.zeros(n_words + 1, np.int64),
             terms=np.empty(n_words, np.uint64),
         )
-        n_rows, n_clauses = unpack(views_of(self._arrays.records), n_subs, horizon, out)
-        return Subscriptions(
-            seq_from=frozen(out.seq_from[:n_rows]),
-            seq_to=frozen(out.seq_to[:n_rows]),
-            bounds=frozen(out.bounds[: 4 * n_rows]),
-            clause_offsets=frozen(out.clause_offsets[: n_rows + 1]),
-            term_offsets=frozen(out.term_offsets[: n_clauses + 1]),
-            terms=frozen(out.terms),
-        )
+        n_clauses = unpack(records, slots, out)
+        n_terms = int(out.term_offsets[n_clauses])
+        return out._replace(term_offsets=out.term_offsets[: n_clauses + 1], terms=out.terms[:n_terms])
+
+
+def _frozen(subs: Subscriptions) -> Subscriptions:
+    """Pass arrays as they come from Arrow, so that a kernel is compiled for one kind of them."""
+    return Subscriptions(*map(frozen, subs))

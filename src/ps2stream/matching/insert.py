@@ -9,7 +9,9 @@ import numpy as np
 from ps2stream.arrays import Float64s, Int64s, UInt32s, UInt64s
 from ps2stream.kernels import kernel, signed
 from ps2stream.matching.layout import (
+    FOREVER,
     FREE,
+    GONE,
     LAST_SLOT,
     LEVELS,
     N_ENDED,
@@ -295,6 +297,57 @@ def end(arrays: GI2Arrays, counters: Grid, seq_from: Int64s, seq_to: Int64s) -> 
 
 
 @kernel
+def drop(arrays: GI2Arrays, counters: Grid, seq_from: Int64s) -> int:
+    """Forget subscriptions that this worker does not own any more; return how many were found.
+
+    Their postings stay until a probe walks over them, as if they had ended before all publications. Their
+    seqs are free again: the same subscription may come back.
+    """
+    records = views_of(arrays.records)
+    cells = (arrays.cell_subscriptions, arrays.cell_bytes)
+    n_found = 0
+    for i in range(len(seq_from)):
+        stored = arrays.map_slot[find_slot(arrays.map_slot, records, seq_from[i])]
+        if stored == 0:
+            continue
+        n_found += 1
+        slot = signed(stored) - 1
+        if records.ints[SLOT_WORDS * slot + SEQ_TO] == FOREVER:
+            arrays.head[N_ENDED] += 1
+            count_cells(cells, counters, records, slot, -1)
+        # The map still leads here, but to a seq that nobody asks for.
+        records.ints[SLOT_WORDS * slot + SEQ_FROM] = GONE
+        records.ints[SLOT_WORDS * slot + SEQ_TO] = GONE
+    return n_found
+
+
+@kernel
+def find_slots(arrays: GI2Arrays, seq_from: Int64s) -> Int64s:
+    """List the slots of those subscriptions that are stored here."""
+    records = views_of(arrays.records)
+    slots = np.empty(len(seq_from), np.int64)
+    n = 0
+    for i in range(len(seq_from)):
+        stored = arrays.map_slot[find_slot(arrays.map_slot, records, seq_from[i])]
+        if stored != 0:
+            slots[n] = signed(stored) - 1
+            n += 1
+    return slots[:n]
+
+
+@kernel
+def recount_cells(arrays: GI2Arrays, counters: Grid) -> None:
+    """Count what is stored in the cells of another grid; the arrays come empty."""
+    records = views_of(arrays.records)
+    cells = (arrays.cell_subscriptions, arrays.cell_bytes)
+    slot = 0
+    for _ in range(arrays.head[N_SUBS]):
+        if records.ints[SLOT_WORDS * slot + SEQ_TO] == FOREVER:
+            count_cells(cells, counters, records, slot, 1)
+        slot = end_of(records, slot)
+
+
+@kernel
 def rehash_lists(arrays: GI2Arrays, list_table: UInt64s) -> None:
     """Move the lists that are not empty into a larger table."""
     n = 0
@@ -314,8 +367,9 @@ def refill_map(arrays: GI2Arrays) -> None:
     records = views_of(arrays.records)
     slot = 0
     for _ in range(arrays.head[N_SUBS]):
-        place = find_slot(arrays.map_slot, records, records.ints[SLOT_WORDS * slot + SEQ_FROM])
-        arrays.map_slot[place] = slot + 1
+        seq_from = records.ints[SLOT_WORDS * slot + SEQ_FROM]
+        if seq_from != GONE:
+            arrays.map_slot[find_slot(arrays.map_slot, records, seq_from)] = slot + 1
         slot = end_of(records, slot)
 
 

@@ -17,13 +17,14 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
-from ps2stream.arrays import Float64s, Int64s, UInt32s, UInt64s
-from ps2stream.model.schemas import AFTER_ALL_SEQS
+from ps2stream.arrays import Float64s, Int64s, UInt8s, UInt32s, UInt64s
+from ps2stream.model.schemas import AFTER_ALL_SEQS, BEFORE_ALL_SEQS
 
 #: seq_to of a subscription that nobody has ended.
 FOREVER = AFTER_ALL_SEQS
+#: Both seqs of a record whose subscription another worker has taken over.
+GONE = BEFORE_ALL_SEQS
 
 # Positions in `head`. Words are those of records. Room is what lists take for the postings they hold.
 N_SUBS, N_ENDED, N_WORDS, N_ROOM, N_POSTINGS, N_LISTS, STEP, LAST_SLOT, TABLE_SIZE, MAP_SIZE = range(10)
@@ -43,6 +44,7 @@ class GI2Arrays(NamedTuple):
     list_table: UInt64s  # open addressing, two words each: key, 0 is free; start << 32 | length
     map_slot: UInt32s  # open addressing by seq_from: slot + 1; 0 is free
     cell_publications: Int64s
+    cell_lookups: Int64s
     cell_candidates: Int64s
     cell_matches: Int64s
     cell_subscriptions: Int64s
@@ -56,6 +58,7 @@ DTYPES = {
     "list_table": np.uint64,
     "map_slot": np.uint32,
     "cell_publications": np.int64,
+    "cell_lookups": np.int64,
     "cell_candidates": np.int64,
     "cell_matches": np.int64,
     "cell_subscriptions": np.int64,
@@ -101,15 +104,24 @@ class Subscriptions(NamedTuple):
     terms: UInt64s
 
 
+#: Bits of ``Probes.owned``; their order is that of grid^t's versions, newest first.
+OWNED_NOW, OWNED_BEFORE = 1, 2
+
+
 class Probes(NamedTuple):
-    """Publications to match, in columns; ``is_probe`` marks the terms that this worker owns."""
+    """Publications to match, in columns.
+
+    ``owned`` marks the terms that this worker owns: OWNED_NOW by the newest plan, OWNED_BEFORE by the one
+    before it, which subscriptions that began up to ``switch_seq`` are still stored under.
+    """
 
     seq: Int64s
     lon: Float64s
     lat: Float64s
     term_offsets: Int64s
     terms: UInt64s  # of each publication sorted and distinct
-    is_probe: npt.NDArray[np.bool_]
+    owned: UInt8s
+    switch_seq: int = BEFORE_ALL_SEQS
 
 
 class Found(NamedTuple):

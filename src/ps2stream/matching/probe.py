@@ -7,7 +7,7 @@ import numpy as np
 from ps2stream.arrays import UInt64s
 from ps2stream.kernels import kernel, signed
 from ps2stream.matching.insert import LENGTH, bloom_of, find_list, quantise, remove_posting
-from ps2stream.matching.layout import LEVELS, Found, GI2Arrays, Probes
+from ps2stream.matching.layout import LEVELS, OWNED_BEFORE, OWNED_NOW, Found, GI2Arrays, Probes
 from ps2stream.matching.records import (
     CLAUSES,
     SEQ_FROM,
@@ -45,12 +45,16 @@ def satisfied(records: Records, clause: int, probes: Probes, row: int) -> bool:
 
 
 @kernel
-def verify(records: Records, start: int, clause: int, probes: Probes, row: int) -> bool:
-    """Say whether this clause is the one that reports a match of its subscription.
+def verify(records: Records, start: int, clause: int, probes: Probes, row: int, term: int) -> bool:
+    """Say whether this clause, found under a term of the publication, is the one that reports a match.
 
     Every clause is posted, and several may be satisfied; only the first in stored order
-    reports. So each match is found once, by the one worker that owns that clause's term.
+    reports. So each match is found once, by the one worker that owns that clause's term under the
+    plan that the subscription is stored by.
     """
+    is_older = records.ints[start + SEQ_FROM] <= probes.switch_seq
+    if not probes.owned[term] & (OWNED_BEFORE if is_older else OWNED_NOW):
+        return False
     if not records.ints[start + SEQ_FROM] < probes.seq[row] < records.ints[start + SEQ_TO]:
         return False
     if not contains(records.floats, start // SLOT_WORDS, probes.lon[row], probes.lat[row]):
@@ -85,15 +89,16 @@ def probe(
         first, stop = probes.term_offsets[row], probes.term_offsets[row + 1]
         missing = ~bloom_of(probes.terms, first, stop)
         n_before = n_found
-        n_candidates = 0
+        n_candidates = n_lookups = 0
         for level in range(grid.bits + 1):
             if arrays.head[LEVELS + level] == 0:
                 continue
             seed = cell_seed(level, column >> level, line >> level)
             at_x, at_y = quantise(x, level, column >> level), quantise(y, level, line >> level)
             for i in range(first, stop):
-                if not probes.is_probe[i]:
+                if probes.owned[i] == 0:
                     continue
+                n_lookups += 1
                 place = find_list(arrays.list_table, cell_term_key(seed, probes.terms[i]))
                 entry = arrays.list_table[2 * place + 1]
                 position = signed(entry >> np.uint64(32))
@@ -116,7 +121,7 @@ def probe(
                         remove_posting(arrays, place, position)
                         list_end -= 1
                         continue
-                    if verify(records, record, clause, probes, row):
+                    if verify(records, record, clause, probes, row, i):
                         if n_found == len(found.publication):
                             return row, n_before
                         found.publication[n_found] = row
@@ -125,6 +130,7 @@ def probe(
                     position += 1
         cell = row_of(counters, lat) << counters.bits | column_of(counters, lon)
         arrays.cell_publications[cell] += 1
+        arrays.cell_lookups[cell] += n_lookups
         arrays.cell_candidates[cell] += n_candidates
         arrays.cell_matches[cell] += n_found - n_before
     return len(probes.seq), n_found

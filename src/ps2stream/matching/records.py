@@ -97,18 +97,33 @@ def size_at(records: Records, slot: int) -> int:
 
 
 @kernel
-def unpack(records: Records, n_subs: int, horizon: int, out: Subscriptions) -> tuple[int, int]:
-    """Write all subscriptions that end after ``horizon`` in columns; return how many, and their clauses.
-
-    The columns have room for everything that is stored.
-    """
-    n_rows = n_clauses = n_terms = 0
-    slot = 0
+def slots_after(records: Records, n_subs: int, horizon: int) -> Int64s:
+    """List the slots of the subscriptions that end after ``horizon``."""
+    slots = np.empty(n_subs, np.int64)
+    n = slot = 0
     for _ in range(n_subs):
-        start = SLOT_WORDS * slot
+        if records.ints[SLOT_WORDS * slot + SEQ_TO] > horizon:
+            slots[n] = slot
+            n += 1
         slot = end_of(records, slot)
-        if records.ints[start + SEQ_TO] <= horizon:
-            continue
+    return slots[:n]
+
+
+@kernel
+def n_words_of(records: Records, slots: Int64s) -> int:
+    """Count the words of records; every clause and every term of theirs takes one."""
+    n = 0
+    for i in range(len(slots)):
+        n += SLOT_WORDS * (end_of(records, slots[i]) - slots[i])
+    return n
+
+
+@kernel
+def unpack(records: Records, slots: Int64s, out: Subscriptions) -> int:
+    """Write subscriptions in columns, which have room for them; return how many clauses they have."""
+    n_clauses = n_terms = 0
+    for n_rows in range(len(slots)):
+        start = SLOT_WORDS * slots[n_rows]
         for i in range(4):
             out.bounds[4 * n_rows + i] = records.floats[start + i]
         out.seq_from[n_rows] = records.ints[start + SEQ_FROM]
@@ -123,6 +138,5 @@ def unpack(records: Records, n_subs: int, horizon: int, out: Subscriptions) -> t
             if is_last(records, clause):
                 break
             clause += 1 + n_terms_at(records, clause)
-        n_rows += 1
-        out.clause_offsets[n_rows] = n_clauses
-    return n_rows, n_clauses
+        out.clause_offsets[n_rows + 1] = n_clauses
+    return n_clauses

@@ -64,6 +64,29 @@ class Sample(NamedTuple):
         return self.churn * self.n_publications / max(self.n_subscriptions, 1)
 
 
+def some_of(sample: Sample, publications: Int64s, subscriptions: Int64s) -> Sample:
+    """Keep some rows of a sample; it stands for the same stream."""
+    words, word_offsets = _taken(sample.terms.offsets, publications)
+    clauses, clause_offsets = _taken(sample.clause_offsets, subscriptions)
+    terms, term_offsets = _taken(sample.term_offsets, clauses)
+    return sample._replace(
+        lon=frozen(sample.lon[publications]),
+        lat=frozen(sample.lat[publications]),
+        terms=Ragged(frozen(sample.terms.values[words]), frozen(word_offsets)),
+        bounds=frozen(sample.bounds.reshape(-1, 4)[subscriptions].reshape(-1)),
+        clause_offsets=frozen(clause_offsets),
+        term_offsets=frozen(term_offsets),
+        clause_terms=frozen(sample.clause_terms[terms]),
+    )
+
+
+def _taken(offsets: Int64s, rows: Int64s) -> tuple[Int64s, Int64s]:
+    """Return the places of the values of some ragged rows, and the offsets of what is taken."""
+    lengths = np.diff(offsets)[rows]
+    taken = np.concatenate([[0], np.cumsum(lengths)])
+    return np.arange(taken[-1]) + np.repeat(offsets[rows] - taken[:-1], lengths), taken
+
+
 class Entries(NamedTuple):
     """Ragged pairs of a posting term (its place in the vocabulary) and an inverted list of a cell."""
 

@@ -15,10 +15,10 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from ps2stream.arrays import Array, Float64s, Int64s, frozen
+from ps2stream.arrays import Float64s, Int64s
 from ps2stream.partitioning.grid import GridPartitioner
 from ps2stream.partitioning.load import STANDARD_COSTS, Costs, LoadFunction
-from ps2stream.partitioning.sample import Sample, digest_of
+from ps2stream.partitioning.sample import Sample, digest_of, some_of
 from ps2stream.pipeline.trial import Trial, try_plan
 
 #: Publications and subscriptions of the parts. With few subscriptions a publication has few candidates, with
@@ -170,27 +170,8 @@ def part_of(sample: Sample, n_publications: int, n_subscriptions: int) -> Sample
     """Take publications and subscriptions from all over the sample, at most so many of either."""
     pubs = _spread(sample.n_publications, n_publications)
     subs = _spread(sample.n_subscriptions, n_subscriptions)
-    words, word_offsets = _take(sample.terms.offsets, pubs)
-    clauses, clause_offsets = _take(sample.clause_offsets, subs)
-    terms, term_offsets = _take(sample.term_offsets, clauses)
-    return sample._replace(
-        lon=frozen(sample.lon[pubs]),
-        lat=frozen(sample.lat[pubs]),
-        terms=sample.terms._replace(values=sample.terms.values[words], offsets=word_offsets),
-        bounds=frozen(sample.bounds.reshape(-1, 4)[subs].reshape(-1)),
-        clause_offsets=frozen(clause_offsets),
-        term_offsets=frozen(term_offsets),
-        clause_terms=frozen(sample.clause_terms[terms]),
-        n_live=0,
-    )
+    return some_of(sample, pubs, subs)._replace(n_live=0)
 
 
 def _spread(n: int, n_wanted: int) -> Int64s:
     return np.arange(min(n, n_wanted)) * n // max(min(n, n_wanted), 1)
-
-
-def _take(offsets: Int64s, rows: Int64s) -> tuple[Array, Int64s]:
-    """Return the places of the values of some ragged rows, and the offsets of what is taken."""
-    lengths = np.diff(offsets)[rows]
-    taken = np.concatenate([[0], np.cumsum(lengths)])
-    return np.arange(taken[-1]) + np.repeat(offsets[rows] - taken[:-1], lengths), taken

@@ -2,35 +2,43 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
 
-from ps2stream.arrays import Int32s, Int64s, Ragged, UInt8s, UInt64s, frozen
+from ps2stream.arrays import Float64s, Int32s, Int64s, Ragged, UInt8s, UInt64s, frozen
 from ps2stream.kernels import kernel
 from ps2stream.model.events import Publications, check_publications
-from ps2stream.pipeline.packets import ROUTED
+from ps2stream.pipeline.packets import ROUTED, SAMPLED
 from ps2stream.registry.segments import large_lists
-from ps2stream.routing.index import GridT, Routed
+from ps2stream.routing.index import GridT, Routed, route_by
 from ps2stream.text.tokenizer import Tokenizer
+
+#: At most so many publications of one dispatch go into the sample.
+_SAMPLE = 500
 
 
 @dataclass(frozen=True, slots=True)
 class Dispatched:
-    """Packets by worker, what was turned down, and what nobody waits for."""
+    """Packets by worker, what was turned down, what nobody waits for, and a few publications as a sample."""
 
     packets: dict[int, pa.RecordBatch]
     rejected: pa.RecordBatch
     n_publications: int
     n_discarded: int
+    sampled: pa.RecordBatch
 
 
 class Dispatcher:
-    """Tokenise publications and send each to the workers that own one of its live terms."""
+    """Tokenise publications and send each to the workers that own one of its live terms.
 
-    def __init__(self, grid_t: GridT, tokenizer: Tokenizer) -> None:
-        self._grid_t = grid_t
+    ``versions`` of the routing come newest first; all but the newest are on their way out.
+    """
+
+    def __init__(self, versions: Sequence[GridT], tokenizer: Tokenizer) -> None:
+        self._versions = versions
         self._tokenizer = tokenizer
 
     def dispatch(self, batch: pa.RecordBatch) -> Dispatched:
@@ -38,12 +46,20 @@ class Dispatcher:
         terms = self._tokenizer.tokenize(publications.texts)
         terms = Ragged(frozen(terms.values), frozen(terms.offsets))
         lon, lat = frozen(publications.lon), frozen(publications.lat)
-        routed = self._grid_t.route(lon, lat, terms)
+        routed = route_by(self._versions, lon, lat, terms)
         packets = {
             int(worker): packet_of(publications, terms, routed, int(worker))
             for worker in np.flatnonzero(routed.n_publications)
         }
-        return Dispatched(packets, rejected, len(lon), routed.n_discarded)
+        return Dispatched(packets, rejected, len(lon), routed.n_discarded, _sampled(lon, lat, terms))
+
+
+def _sampled(lon: Float64s, lat: Float64s, terms: Ragged) -> pa.RecordBatch:
+    """Take publications at equal distances: what load adjustment sees of the recent past."""
+    rows = np.arange(0, len(lon), max(1, -(-len(lon) // _SAMPLE)))
+    lists = large_lists(pa.array(terms.values), terms.offsets)
+    columns = [pa.array(lon[rows]), pa.array(lat[rows]), lists.take(pa.array(rows))]
+    return pa.RecordBatch.from_arrays(columns, schema=SAMPLED)
 
 
 def packet_of(publications: Publications, terms: Ragged, routed: Routed, worker: int) -> pa.RecordBatch:
@@ -81,6 +97,9 @@ def _gather(
         to_offsets[i] = at
         for j in range(offsets[rows[i]], offsets[rows[i] + 1]):
             to_terms[at] = terms[j]
-            to_probes[at] = owners[j] == worker
+            bits = 0
+            for version in range(len(owners)):
+                bits |= int(owners[version, j] == worker) << version
+            to_probes[at] = bits
             at += 1
     to_offsets[len(rows)] = at

@@ -9,20 +9,22 @@ from __future__ import annotations
 import contextlib
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import pyarrow as pa
 
+from ps2stream.balance.adjustments import Adjustment
 from ps2stream.config import Settings
 from ps2stream.matching.index import GI2
 from ps2stream.model.events import in_order, split
 from ps2stream.model.schemas import BEFORE_ALL_SEQS
 from ps2stream.partitioning.plan import Plan
-from ps2stream.pipeline.dispatcher import Dispatcher
+from ps2stream.pipeline.control import Adjusted, Controller, Observed, controller_of
+from ps2stream.pipeline.dispatcher import Dispatched, Dispatcher
 from ps2stream.pipeline.merger import Merger
 from ps2stream.pipeline.registrar import Registrar, compile_updates, concat
 from ps2stream.pipeline.tally import DispatcherTally, Tally, WorkerTally
-from ps2stream.pipeline.worker import Worker
+from ps2stream.pipeline.worker import CellCounters, Worker
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,16 +38,23 @@ class Outcome:
 class InlineEngine:
     """Match event batches in order; subscriptions stay from one batch to the next."""
 
-    def __init__(self, plan: Plan, settings: Settings) -> None:
-        self.plan = plan
+    def __init__(self, plan: Plan, settings: Settings, controller: Controller | None = None) -> None:
         self.settings = settings
         self.tally = Tally.of(plan.n_workers, settings.n_dispatchers)
+        self.controller = controller or controller_of(settings)
         self._tokenizer = settings.tokenizer()
         self.registrar = Registrar(plan)
         index_settings = settings.index_settings(plan)
         self.workers = [Worker(i, GI2.create(index_settings)) for i in range(plan.n_workers)]
+        self._counted = [worker.index.counts() for worker in self.workers]
+        self._n_batches = 0
         # Below it no event will come any more, so what ended up to here can be forgotten.
         self.high_water = BEFORE_ALL_SEQS
+
+    @property
+    def plan(self) -> Plan:
+        """Return the newest plan that publications are routed by."""
+        return self.registrar.plan
 
     def process(self, events: pa.RecordBatch) -> Outcome:
         """Match one batch (schema EVENTS); its events have to come after all those before."""
@@ -53,61 +62,109 @@ class InlineEngine:
         n_events = events.num_rows
         events, out_of_order, high_water = in_order(events, self.high_water)
         publications, updates = split(events)
-        rejected = [out_of_order, *self._update(updates)]
+        adjusted = self._adjust()
+        rejected = [out_of_order, *self._update(updates, adjusted)]
+        if adjusted is not None:
+            self._record(adjusted.record, time.monotonic() - started, publications.num_rows)
+        counters = [worker.cell_counters() for worker in self.workers] if self.controller else []
+        busy_s = [entry.busy_s for entry in self.tally.workers]
         packets: dict[int, list[pa.RecordBatch]] = {}
+        sampled: list[pa.RecordBatch] = []
         for number, part in enumerate(_parts(publications, self.settings.n_dispatchers)):
-            rejected.append(self._dispatch(number, part, packets))
+            done = self._dispatch(number, part, packets)
+            rejected.append(done.rejected)
+            sampled.append(done.sampled)
         found = [batch for worker in packets for batch in self._match(worker, packets[worker])]
         merging = time.process_time()
         matches = Merger(self.registrar.registry).merge(found)
         self.tally.merger_busy_s += time.process_time() - merging
         outcome = Outcome(matches, concat(rejected))
         self.high_water = high_water
+        self._n_batches += 1
         self.tally.n_updates += updates.num_rows
         self.tally.n_matches += matches.num_rows
         self.tally.n_rejected += outcome.rejected.num_rows
         self.tally.n_subscriptions = self.registrar.registry.n_live
         self.tally.latencies.append((time.monotonic() - started, n_events))
         self.tally.mark()
+        if self.controller:
+            self._observe(counters, busy_s, sampled, publications.num_rows, updates.num_rows)
         return outcome
 
-    def _update(self, updates: pa.RecordBatch) -> list[pa.RecordBatch]:
+    def _adjust(self) -> Adjusted | None:
+        """Let the controller adjust the routing, which takes effect with this batch."""
+        if self.controller is None:
+            return None
+        adjusted = self.controller.adjust(
+            self._n_batches, self.registrar, lambda worker, seqs: self.workers[worker].index.stored(seqs)
+        )
+        if adjusted is not None and self.plan.grid != self.workers[0].index.settings.counters:
+            for worker in self.workers:
+                worker.index = worker.index.counted_in(self.plan.grid)
+            self._counted = [worker.index.counts() for worker in self.workers]
+        return adjusted
+
+    def _record(self, adjustment: Adjustment, migration_s: float, n_publications: int) -> None:
+        record = replace(adjustment, pause_s=migration_s, migration_s=migration_s, n_delayed=n_publications)
+        self.tally.adjusted(record)
+        assert self.controller is not None
+        self.controller.completed(record)
+
+    def _observe(
+        self,
+        counters: list[CellCounters],
+        busy_s: list[float],
+        sampled: list[pa.RecordBatch],
+        n_publications: int,
+        n_updates: int,
+    ) -> None:
+        assert self.controller is not None
+        cells = {worker.worker_id: worker.cell_loads(counters[worker.worker_id]) for worker in self.workers}
+        spent = {i: entry.busy_s - busy_s[i] for i, entry in enumerate(self.tally.workers)}
+        known = self.controller.observe(Observed(n_publications, n_updates, cells, spent, sampled))
+        if known is not None:
+            self.tally.adjusted(known)
+
+    def _update(self, updates: pa.RecordBatch, adjusted: Adjusted | None) -> list[pa.RecordBatch]:
         """Let the registrar decide and the workers apply; return what was rejected."""
         started = time.process_time()
         self.registrar.compact(self.high_water)
         compiled, malformed = compile_updates(updates, self._tokenizer)
         decided = self.registrar.decide(compiled)
+        segment = concat([adjusted.migrated.rows, decided.segment]) if adjusted else decided.segment
         self.tally.registrar_busy_s += time.process_time() - started
         for worker in self.workers:
             with _timed(self.tally.workers[worker.worker_id]):
                 if worker.index.should_compact():
                     worker.index = worker.index.compacted(self.high_water)
-                worker.update(decided.segment)
+                worker.update(segment)
         return [malformed, decided.rejected]
 
     def _dispatch(
         self, number: int, publications: pa.RecordBatch, packets: dict[int, list[pa.RecordBatch]]
-    ) -> pa.RecordBatch:
-        """Add the packets of one dispatcher to those of the others; return what was rejected."""
+    ) -> Dispatched:
+        """Add the packets of one dispatcher to those of the others."""
         entry = self.tally.dispatchers[number]
         with _timed(entry):
-            done = Dispatcher(self.registrar.grid_t, self._tokenizer).dispatch(publications)
+            done = Dispatcher(self.registrar.grid_ts, self._tokenizer).dispatch(publications)
             for worker, packet in done.packets.items():
                 packets.setdefault(worker, []).append(packet)
                 entry.n_sent += packet.num_rows
         entry.n_publications += done.n_publications
         entry.n_discarded += done.n_discarded
         self.tally.n_publications += done.n_publications
-        return done.rejected
+        return done
 
     def _match(self, worker_id: int, packets: list[pa.RecordBatch]) -> list[pa.RecordBatch]:
         worker, entry = self.workers[worker_id], self.tally.workers[worker_id]
         with _timed(entry):
-            found = [worker.match(packet, self.high_water) for packet in packets]
+            found = [worker.match(packet, self.high_water, self.registrar.switch_seq) for packet in packets]
         entry.n_updates = worker.n_updates
-        counts = worker.index.counts()
-        entry.n_publications, entry.n_candidates = counts.n_publications, counts.n_candidates
-        entry.n_matches = counts.n_matches
+        before, counts = self._counted[worker_id], worker.index.counts()
+        self._counted[worker_id] = counts
+        entry.n_publications += counts.n_publications - before.n_publications
+        entry.n_candidates += counts.n_candidates - before.n_candidates
+        entry.n_matches += counts.n_matches - before.n_matches
         entry.n_subscriptions, entry.n_bytes = counts.n_subscriptions, counts.n_bytes
         return found
 

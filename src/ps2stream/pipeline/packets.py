@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import pyarrow as pa
 
-#: Publications on their way from a dispatcher to a worker; `probes` marks the terms it owns.
+#: Publications on their way from a dispatcher to a worker; `probes` is ``Probes.owned``.
 ROUTED = pa.schema(
     [
         ("seq", pa.int64()),
@@ -20,6 +20,22 @@ ROUTED = pa.schema(
     ]
 )
 
+#: Publications as load adjustment looks at them.
+SAMPLED = pa.schema([("lon", pa.float64()), ("lat", pa.float64()), ("terms", pa.large_list(pa.uint64()))])
+
+#: Work and contents of a worker's grid^t cells in one batch; cells without a publication are left out.
+CELL_LOADS = pa.schema(
+    [
+        ("cell", pa.int32()),
+        ("publications", pa.int32()),
+        ("lookups", pa.int64()),
+        ("candidates", pa.int64()),
+        ("matches", pa.int64()),
+        ("subscriptions", pa.int64()),
+        ("bytes", pa.int64()),
+    ]
+)
+
 #: Matches on their way from a worker to the merger, which knows the ids of subscriptions.
 FOUND = pa.schema(
     [("publication_seq", pa.int64()), ("publication_id", pa.string()), ("subscription_seq", pa.int64())]
@@ -28,13 +44,18 @@ FOUND = pa.schema(
 #: Packets as rows of a shuffle.
 PACKETS = pa.schema([("destination", pa.int32()), ("kind", pa.string()), ("payload", pa.binary())])
 
+#: In the metadata of cell loads: whose they are.
+WORKER = b"worker"
+
 # Kinds of packets.
-PUBLICATIONS, MATCHES, REJECTED, REPORT, COMPILED = (
+PUBLICATIONS, MATCHES, REJECTED, REPORT, COMPILED, LOADS, SAMPLE = (
     "publications",
     "matches",
     "rejected",
     "report",
     "compiled",
+    "loads",
+    "sample",
 )
 
 

@@ -27,6 +27,8 @@ class WorkerReport:
     n_subscriptions: int
     n_bytes: int
     busy_s: float
+    update_s: float  # of it, to bring the index up to date
+    ready_at: float  # when it was, in seconds since the epoch
 
 
 @dataclass(frozen=True, slots=True)

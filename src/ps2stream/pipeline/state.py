@@ -2,8 +2,9 @@
 
     state/
       job.json          the settings that its files depend on
-      plan.npz          the routing plan
+      plans/            the routing plans that are or will be in use; the log says which are
       log/              the subscription log: with the stream itself, the only truth
+      adjustments/      what load adjustment did, and why
       index/            caches of the log, in mapped files: registry, routing, worker-000 ...
       checkpoint/       Spark's offsets
       lock              held by the running job
@@ -24,28 +25,31 @@ import os
 import shutil
 import uuid
 from collections.abc import Iterator
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
-from ps2stream.arrays import Int64s, MappedStorage
+from ps2stream.arrays import MappedStorage
 from ps2stream.config import Settings
 from ps2stream.errors import StateError
 from ps2stream.files import whole_file
 from ps2stream.matching.index import GI2, GI2Settings
-from ps2stream.matching.layout import FOREVER
 from ps2stream.model.schemas import BEFORE_ALL_SEQS, empty
+from ps2stream.model.space import Grid
 from ps2stream.partitioning.plan import Plan
+from ps2stream.pipeline.audit import AuditLog
 from ps2stream.pipeline.registrar import Registrar
 from ps2stream.pipeline.worker import Worker
 from ps2stream.registry.index import Registry
 from ps2stream.registry.log import SubscriptionLog
-from ps2stream.registry.segments import SEGMENT
+from ps2stream.registry.segments import BEGIN, SEGMENT, changes
 from ps2stream.routing.index import GridT
+from ps2stream.routing.versions import RoutingVersion, RoutingVersions
 
-FORMAT = 1
+FORMAT = 2
 #: Settings that the files of a state depend on; a job cannot change them from one start to the next.
 _FIXED = ("n_workers", "partitioner", "stop_words", "grid_bits", "max_cells")
 BEFORE_ALL = -1
@@ -57,6 +61,7 @@ class State:
     def __init__(self, directory: Path) -> None:
         self.directory = directory
         self.log = SubscriptionLog(directory / "log")
+        self.adjustments = AuditLog(directory / "adjustments")
         self.checkpoint = directory / "checkpoint"
         self._index = directory / "index"
 
@@ -69,9 +74,9 @@ class State:
         """Lay out a new state; job.json comes last and makes it valid."""
         state = cls(directory)
         directory.mkdir(parents=True, exist_ok=True)
-        plan.save(state._plan_path)
+        state.add_plan(plan)
         fixed = {name: asdict(settings)[name] for name in _FIXED}
-        about = {"format": FORMAT, "job_id": uuid.uuid4().hex, **fixed}
+        about = {"format": FORMAT, "job_id": uuid.uuid4().hex, "plan": plan.version, **fixed}
         with whole_file(directory / "job.json") as file:
             file.write(json.dumps(about, indent=2).encode())
         return state
@@ -101,17 +106,38 @@ class State:
         """Return what tells this job from all others."""
         return str(json.loads((self.directory / "job.json").read_text())["job_id"])
 
-    def plan(self) -> Plan:
-        """Return the plan; a process reads a file once, however many tasks ask for it."""
-        try:
-            changed_ns = self._plan_path.stat().st_mtime_ns
-        except OSError as error:
-            raise StateError(f"plan {self._plan_path} cannot be read: {error}") from error
-        return _load_plan(self._plan_path, changed_ns)
+    def routing(self) -> RoutingVersions:
+        """Return by which plans the stream is routed after the last batch of the log, newest first."""
+        routing = self.log.routing()
+        if routing is not None:
+            return routing
+        first = int(json.loads((self.directory / "job.json").read_text())["plan"])
+        return (RoutingVersion(first, BEFORE_ALL_SEQS),)
 
-    @property
-    def _plan_path(self) -> Path:
-        return self.directory / "plan.npz"
+    def plan(self, version: int | None = None) -> Plan:
+        """Return a plan, the newest without a version; a process reads a file once, whoever asks for it."""
+        path = self._plan_path(self.routing()[0].plan if version is None else version)
+        try:
+            changed_ns = path.stat().st_mtime_ns
+        except OSError as error:
+            raise StateError(f"plan {path} cannot be read: {error}") from error
+        return _load_plan(path, changed_ns)
+
+    def add_plan(self, plan: Plan) -> None:
+        """Write a plan; it comes into use with the first segment of the log that names it."""
+        path = self._plan_path(plan.version)
+        path.parent.mkdir(exist_ok=True)
+        plan.save(path)
+
+    def drop_plans(self) -> None:
+        """Remove the plans that are not in use; call between batches."""
+        in_use = {self._plan_path(version.plan) for version in self.routing()}
+        for path in self._plan_path(0).parent.glob("plan-*.npz"):
+            if path not in in_use:
+                path.unlink(missing_ok=True)
+
+    def _plan_path(self, version: int) -> Path:
+        return self.directory / "plans" / f"plan-{version:06}.npz"
 
     @contextlib.contextmanager
     def locked(self) -> Iterator[None]:
@@ -124,23 +150,26 @@ class State:
                 raise StateError(f"another job is running on the state in {self.directory}") from error
             yield
 
-    def restore_registrar(self, plan: Plan, upto: int) -> Registrar:
-        """Build the registrar's indexes from the log, up to a batch."""
-        for path in self._index.glob("registry-*"):
-            shutil.rmtree(path, ignore_errors=True)
-        registrar = Registrar(plan, self._storage)
-        for _, segment in self.log.read(upto=upto):
-            registrar.restore(segment)
+    def restore_registrar(self) -> Registrar:
+        """Build the registrar's indexes from the log."""
+        for kind in ("registry-*", "routing-*"):
+            for path in self._index.glob(kind):
+                shutil.rmtree(path, ignore_errors=True)
+        newest, *rest = self.routing()
+        registrar = Registrar(self.plan(newest.plan), self._storage)
+        older = (self.plan(rest[0].plan), newest.after_seq) if rest else None
+        registrar.restore((segment for _, segment in self.log.read()), older)
         return registrar
 
-    def snapshot(self, batch_id: int, live_seqs: Int64s) -> None:
-        """Replace the log up to a batch by the subscriptions that live after it."""
+    def snapshot(self, batch_id: int, registrar: Registrar) -> None:
+        """Replace the log up to a batch by the subscriptions that live after it, as they are stored."""
+        live = registrar.registry.live_seqs()
         parts = [empty(SEGMENT)]
         for _, segment in self.log.read(upto=batch_id):
-            alive = np.isin(segment.column("seq_from").to_numpy(), live_seqs)
-            alive &= segment.column("seq_to").to_numpy() == FOREVER
-            parts.append(segment.filter(pa.array(alive)))
-        self.log.snapshot(batch_id, pa.concat_batches(parts))
+            begun = changes(segment, BEGIN)
+            parts.append(begun.filter(pa.array(np.isin(begun.column("seq_from").to_numpy(), live))))
+        rows = pa.concat_batches(parts)
+        self.log.snapshot(batch_id, registrar.as_stored(rows), registrar.routing)
 
     def record_progress(self, batch_id: int, last_seq: int) -> None:
         """Remember the last seq of a batch; the one before is kept in case the batch runs again."""
@@ -157,13 +186,41 @@ class State:
         known = (seq for batch, seq in progress.items() if batch_id is None or int(batch) <= batch_id)
         return max(known, default=BEFORE_ALL_SEQS)
 
+    def write_status(self, status: dict[str, Any]) -> None:
+        """Leave word of what the job is like now; nothing depends on it."""
+        staged = self._status_path.with_suffix(".new")
+        staged.write_text(json.dumps(status))
+        staged.replace(self._status_path)
+
+    def read_status(self) -> dict[str, Any] | None:
+        """Return the last word of a job; None where there is none yet."""
+        try:
+            return dict(json.loads(self._status_path.read_text()))
+        except FileNotFoundError:
+            return None
+        except (OSError, ValueError, TypeError) as error:
+            raise StateError(f"{self._status_path} cannot be read: {error}") from error
+
+    def is_running(self) -> bool:
+        """Say whether a job holds the state now."""
+        try:
+            with self.locked():
+                return False
+        except StateError:
+            return True
+
+    @property
+    def _status_path(self) -> Path:
+        return self.directory / "status.json"
+
     def open_registry(self, name: str) -> Registry:
         return Registry.open(self._storage(name))
 
-    def open_grid_t(self, plan: Plan) -> GridT:
-        return GridT.open(plan, self._storage("routing"))
+    def open_grid_t(self, plan: Plan, name: str) -> GridT:
+        return GridT.open(plan, self._storage(name))
 
-    def drop_registry(self, name: str) -> None:
+    def drop_index(self, name: str) -> None:
+        """Remove an index of the registrar that has been replaced."""
         shutil.rmtree(self._index / name, ignore_errors=True)
 
     @contextlib.contextmanager
@@ -185,7 +242,7 @@ class State:
             if worker.index.should_compact():
                 worker.index = home.replace(worker.index, horizon)
             yield worker
-            home.mark_clean(max(applied, batch_id))
+            home.mark_clean(max(applied, batch_id), settings.counters)
 
     def _storage(self, name: str) -> MappedStorage:
         return MappedStorage(self._index / name)
@@ -212,11 +269,19 @@ class WorkerHome:
             yield
 
     def open(self, settings: GI2Settings) -> tuple[GI2, int]:
-        """Return the index and the batch it is clean up to; an empty one where it cannot be trusted."""
+        """Return the index and the batch it is clean up to; an empty one where it cannot be trusted.
+
+        Where the plan has another grid than it had before, the index is counted in that from now on.
+        """
         try:
-            boot, applied = self._mark.read_text().split()
+            boot, applied, grid = self._mark.read_text().split()
             if boot == _boot_id():
-                return GI2.open(settings, MappedStorage(self._arrays)), int(applied)
+                counters = _grid_of(grid)
+                index = GI2.open(replace(settings, counters=counters), MappedStorage(self._arrays))
+                if counters != settings.counters:
+                    self.mark_dirty()
+                    index = index.counted_in(settings.counters)
+                return index, int(applied)
         except (OSError, ValueError, StateError):
             pass
         return self.rebuild(settings), BEFORE_ALL
@@ -239,11 +304,21 @@ class WorkerHome:
     def mark_dirty(self) -> None:
         self._mark.unlink(missing_ok=True)
 
-    def mark_clean(self, batch_id: int) -> None:
+    def mark_clean(self, batch_id: int, counters: Grid) -> None:
         # Not synced: after a crash of the host the boot id differs and the index is not trusted.
         staged = self._mark.with_suffix(".new")
-        staged.write_text(f"{_boot_id()} {batch_id}")
+        staged.write_text(f"{_boot_id()} {batch_id} {_text_of(counters)}")
         staged.replace(self._mark)
+
+
+def _text_of(grid: Grid) -> str:
+    return ",".join([*(float(each).hex() for each in grid[:-1]), str(grid.bits)])
+
+
+def _grid_of(text: str) -> Grid:
+    *sides, bits = text.split(",")
+    min_lon, min_lat, columns, rows = map(float.fromhex, sides)
+    return Grid(min_lon, min_lat, columns, rows, int(bits))
 
 
 def _boot_id() -> str:

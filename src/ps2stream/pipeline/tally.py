@@ -5,10 +5,12 @@ from __future__ import annotations
 import math
 import resource
 import time
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 import numpy as np
+
+from ps2stream.balance.adjustments import Adjustment
 
 
 @dataclass(slots=True)
@@ -46,6 +48,7 @@ class Tally:
     registrar_busy_s: float = 0.0
     merger_busy_s: float = 0.0
     latencies: list[tuple[float, int]] = field(default_factory=list)  # (seconds, events)
+    adjustments: list[Adjustment] = field(default_factory=list)
     marks: list[tuple[float, int, int]] = field(default_factory=list)  # (when, events, publications) so far
 
     @classmethod
@@ -75,6 +78,14 @@ class Tally:
         if not self.marks or self.marks[-1][0] <= loading[-1][0]:
             return float("nan")
         return (self.marks[-1][1] - loading[-1][1]) / (self.marks[-1][0] - loading[-1][0])
+
+    def adjusted(self, record: Adjustment) -> None:
+        """Enter an adjustment, or what has become known about it since."""
+        known = {each.batch_id: row for row, each in enumerate(self.adjustments)}
+        if record.batch_id in known:
+            self.adjustments[known[record.batch_id]] = record
+        else:
+            self.adjustments.append(record)
 
     def latency_ms(self, *quantiles: float) -> list[float]:
         """Return quantiles over events; NaN while there are none."""
@@ -111,6 +122,7 @@ class Tally:
             "index_bytes_per_subscription": n_bytes / max(self.n_subscriptions, 1),
             "registrar_busy_s": self.registrar_busy_s,
             "merger_busy_s": self.merger_busy_s,
+            "adjustments": [asdict(adjustment) for adjustment in self.adjustments],
             "workers": [_fields(worker) for worker in self.workers],
             "dispatchers": [_fields(dispatcher) for dispatcher in self.dispatchers],
             "peak_memory_bytes": {

@@ -25,7 +25,7 @@ from ps2stream.partitioning.sample import LIST_GRID, LIST_MAX_CELLS, Sample
 from ps2stream.pipeline.dispatcher import packet_of
 from ps2stream.pipeline.worker import Worker
 from ps2stream.registry.segments import ragged_of
-from ps2stream.routing.index import GridT
+from ps2stream.routing.index import GridT, route_by
 from ps2stream.routing.layout import Postings
 from ps2stream.text.frequencies import rarest_first
 
@@ -107,7 +107,7 @@ def try_plan(plan: Plan, sample: Sample, settings: Settings | None = None) -> Tr
     stored_rows = np.repeat(np.arange(sample.n_subscriptions), np.diff(stored.offsets))
     publications = _publications(sample)
     terms = Ragged(frozen(sample.terms.values), frozen(sample.terms.offsets))
-    routed = grid_t.route(publications.lon, publications.lat, terms)
+    routed = route_by([grid_t], publications.lon, publications.lat, terms)
     work = [
         _try_worker(
             Worker(number, GI2.create(index_settings)),

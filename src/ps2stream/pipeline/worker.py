@@ -5,11 +5,16 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 
-from ps2stream.arrays import frozen
+from ps2stream.arrays import Int64s, frozen
 from ps2stream.matching.index import GI2
-from ps2stream.matching.layout import FOREVER, Probes
-from ps2stream.pipeline.packets import FOUND
-from ps2stream.registry.segments import ragged_of, rows_of, subscriptions_of
+from ps2stream.matching.layout import Probes
+from ps2stream.model.schemas import BEFORE_ALL_SEQS
+from ps2stream.pipeline.packets import CELL_LOADS, FOUND
+from ps2stream.registry.segments import BEGIN, DROP, END, MOVE, ragged_of, rows_of, subscriptions_of
+
+#: Counters that only grow while an index is used; the others say what is stored.
+WORK_COUNTERS = ("publications", "lookups", "candidates", "matches")
+CellCounters = dict[str, Int64s]
 
 
 class Worker:
@@ -30,16 +35,35 @@ class Worker:
         if not len(rows):
             return
         subscriptions = subscriptions_of(segment)
-        begins = subscriptions.seq_to[rows] == FOREVER
-        self.index.insert(subscriptions, frozen(rows[begins]))
-        ends = rows[~begins]
+        change = segment.column("change").to_numpy()[rows]
+        self.index.drop(frozen(subscriptions.seq_from[rows[change == DROP]]))
+        self.index.insert(subscriptions, frozen(rows[(change == BEGIN) | (change == MOVE)]))
+        ends = rows[change == END]
         self.index.end(frozen(subscriptions.seq_from[ends]), frozen(subscriptions.seq_to[ends]))
         self.n_updates += len(rows)
 
-    def match(self, packet: pa.RecordBatch, horizon: int) -> pa.RecordBatch:
+    def cell_counters(self) -> CellCounters:
+        """Remember how much work has been counted so far, for :meth:`cell_loads`."""
+        counters = self.index.cell_counters()
+        return {name: counters[name] for name in WORK_COUNTERS}
+
+    def cell_loads(self, before: CellCounters) -> pa.RecordBatch:
+        """Report the work since, and the contents now, of every cell that had publications."""
+        counters = self.index.cell_counters()
+        work = {name: counters[name] - before[name] for name in WORK_COUNTERS}
+        cells = np.flatnonzero(work["publications"])
+        columns = {"cell": cells, **{name: {**counters, **work}[name][cells] for name in counters}}
+        return pa.RecordBatch.from_arrays(
+            [pa.array(columns[field.name], field.type) for field in CELL_LOADS], schema=CELL_LOADS
+        )
+
+    def match(
+        self, packet: pa.RecordBatch, horizon: int, switch_seq: int = BEFORE_ALL_SEQS
+    ) -> pa.RecordBatch:
         """Find the matches of a packet of publications.
 
         ``horizon``: below it no publication will come any more, not even in a replay.
+        ``switch_seq``: subscriptions that began up to it are stored by an older plan.
         """
         terms, probes = ragged_of(packet.column("terms")), ragged_of(packet.column("probes"))
         seq = packet.column("seq").to_numpy()
@@ -50,7 +74,8 @@ class Worker:
                 frozen(packet.column("lat").to_numpy()),
                 frozen(terms.offsets),
                 frozen(terms.values),
-                frozen(probes.values.view(np.bool_)),
+                frozen(probes.values),
+                switch_seq,
             ),
             horizon,
         )

@@ -18,6 +18,7 @@ from ps2stream.arrays import (
 )
 from ps2stream.errors import StateError
 from ps2stream.matching.layout import FOREVER
+from ps2stream.model.schemas import BEFORE_ALL_SEQS
 from ps2stream.registry.apply import apply, hash_ids, refill_map
 from ps2stream.registry.layout import (
     DTYPES,
@@ -107,25 +108,45 @@ class Registry:
         index = np.repeat(starts - offsets[:-1], stops - starts) + np.arange(offsets[-1])
         return Postings(frozen(bounds), frozen(offsets), frozen(arrays.posting_terms[index]))
 
-    def seq_from(self, versions: Int64s) -> Int64s:
-        seqs: Int64s = self._arrays.seq_from[versions]
-        return seqs
+    def repost(self, seqs: Int64s, postings: Postings) -> None:
+        """Put other posting terms in place of those of versions; each has as many as before."""
+        arrays = self._arrays
+        versions = self.versions_of(seqs)
+        starts, counts = arrays.posting_offsets[versions], np.diff(postings.offsets)
+        index = np.repeat(starts - postings.offsets[:-1], counts) + np.arange(postings.offsets[-1])
+        arrays.posting_terms[index] = postings.terms
 
-    def live_seqs(self) -> Int64s:
-        """Return the seqs of the versions that nobody has ended, ascending."""
-        n = int(self._arrays.head[N_VERSIONS])
-        seqs: Int64s = self._arrays.seq_from[:n][self._arrays.seq_to[:n] == FOREVER]
-        return seqs
-
-    def ids(self, seqs: Int64s) -> pa.Array:
-        """Name the subscriptions of seqs."""
+    def versions_of(self, seqs: Int64s) -> Int64s:
+        """Return the versions of seqs, all of which must be known."""
         n = int(self._arrays.head[N_VERSIONS])
         seq_from = self._arrays.seq_from[:n]
         versions = _positions(seq_from, seqs)
         known = versions < n
         if not known.all() or not np.array_equal(seq_from[versions], seqs):
             raise StateError("the registry does not know a subscription that a worker matched")
-        return self._all_ids().take(pa.array(versions)).cast(pa.string())
+        return versions
+
+    def live_versions(self) -> Int64s:
+        """Return the versions that nobody has ended, in the order of their seqs."""
+        n = int(self._arrays.head[N_VERSIONS])
+        return np.flatnonzero(self._arrays.seq_to[:n] == FOREVER)
+
+    def newest_seq(self) -> int:
+        """Return the seq of the newest version, or what lies before all seqs."""
+        n = int(self._arrays.head[N_VERSIONS])
+        return int(self._arrays.seq_from[n - 1]) if n else BEFORE_ALL_SEQS
+
+    def seq_from(self, versions: Int64s) -> Int64s:
+        seqs: Int64s = self._arrays.seq_from[versions]
+        return seqs
+
+    def live_seqs(self) -> Int64s:
+        """Return the seqs of the versions that nobody has ended, ascending."""
+        return self.seq_from(self.live_versions())
+
+    def ids(self, seqs: Int64s) -> pa.Array:
+        """Name the subscriptions of seqs."""
+        return self._all_ids().take(pa.array(self.versions_of(seqs))).cast(pa.string())
 
     def should_compact(self) -> bool:
         return self.n_ended > max(1024, self.n_live // 2)

@@ -1,15 +1,17 @@
 """The subscription log: the truth that every index is a cache of.
 
 A directory with one Arrow file for each batch that changed subscriptions, and at times a
-snapshot that stands for everything up to its batch. A file is complete and on disk before it
-has its name. Whoever needs an index up to date reads on from the batch it has; whoever finds
-that part gone starts from the snapshot.
+snapshot that stands for everything up to its batch. Each also says by which plans the stream is
+routed from its batch on, so that a change of plan and the moves it asks for take effect together. A
+file is complete and on disk before it has its name. Whoever needs an index up to date reads on from
+the batch it has; whoever finds that part gone starts from the snapshot.
 
     snapshot-000000000120.arrow  batch-000000000121.arrow  batch-000000000124.arrow
 """
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -19,7 +21,9 @@ import pyarrow as pa
 from ps2stream.errors import StateError
 from ps2stream.files import whole_file
 from ps2stream.registry.segments import SEGMENT
+from ps2stream.routing.versions import RoutingVersion, RoutingVersions
 
+_ROUTING = b"routing"
 _NAME = re.compile(r"(snapshot|batch)-(\d{12})\.arrow")
 
 
@@ -29,13 +33,13 @@ class SubscriptionLog:
     def __init__(self, directory: Path) -> None:
         self.directory = directory
 
-    def append(self, batch_id: int, segment: pa.RecordBatch) -> None:
+    def append(self, batch_id: int, segment: pa.RecordBatch, routing: RoutingVersions) -> None:
         """Add the segment of a batch; on return it is on disk."""
-        self._write(f"batch-{batch_id:012}.arrow", segment)
+        self._write(f"batch-{batch_id:012}.arrow", segment, routing)
 
-    def snapshot(self, batch_id: int, live: pa.RecordBatch) -> None:
+    def snapshot(self, batch_id: int, live: pa.RecordBatch, routing: RoutingVersions) -> None:
         """Replace everything up to a batch by what is alive after it."""
-        self._write(f"snapshot-{batch_id:012}.arrow", live)
+        self._write(f"snapshot-{batch_id:012}.arrow", live, routing)
         for kind, number, path in self._files():
             if number < batch_id or (kind == "batch" and number == batch_id):
                 path.unlink(missing_ok=True)
@@ -58,23 +62,41 @@ class SubscriptionLog:
             if wanted and (upto is None or number <= upto):
                 yield number, self._read(path)
 
+    def routing(self) -> RoutingVersions | None:
+        """Return by which plans the stream is routed after the newest batch; None while the log is empty."""
+        newest = max(self._files(), key=lambda file: file[1], default=None)
+        if newest is None:
+            return None
+        _, schema = self._open(newest[2])
+        try:
+            return tuple(RoutingVersion(*each) for each in json.loads(schema.metadata[_ROUTING]))
+        except (KeyError, TypeError, ValueError) as error:
+            raise StateError(
+                f"subscription log {newest[2]} does not say by which plan it is routed"
+            ) from error
+
     def _files(self) -> list[tuple[str, int, Path]]:
         if not self.directory.is_dir():
             return []
         found = ((_NAME.fullmatch(path.name), path) for path in self.directory.iterdir())
         return [(match[1], int(match[2]), path) for match, path in found if match]
 
-    def _write(self, name: str, segment: pa.RecordBatch) -> None:
+    def _write(self, name: str, segment: pa.RecordBatch, routing: RoutingVersions) -> None:
         self.directory.mkdir(parents=True, exist_ok=True)
-        with whole_file(self.directory / name) as file, pa.ipc.new_file(file, SEGMENT) as writer:
+        schema = SEGMENT.with_metadata({_ROUTING: json.dumps(routing).encode()})
+        with whole_file(self.directory / name) as file, pa.ipc.new_file(file, schema) as writer:
             writer.write_batch(segment)
 
     def _read(self, path: Path) -> pa.RecordBatch:
+        segment, _ = self._open(path)
+        return segment
+
+    def _open(self, path: Path) -> tuple[pa.RecordBatch, pa.Schema]:
         try:
             with pa.memory_map(str(path)) as file:
                 segment = pa.ipc.open_file(file).get_batch(0)
                 if segment.schema != SEGMENT:
                     raise ValueError(f"its columns must be {SEGMENT.names}; got {segment.schema.names}")
-                return segment
+                return segment.replace_schema_metadata(None), segment.schema
         except (OSError, ValueError, pa.ArrowException) as error:
             raise StateError(f"subscription log {path} is damaged: {error}") from error

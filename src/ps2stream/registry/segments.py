@@ -1,22 +1,33 @@
-"""Segments of the subscription log: the begins and ends that one batch decided on.
+"""Segments of the subscription log: what one batch changed about subscriptions, and where.
 
-A row begins a version (its clauses, rarest term first, and its region) or ends one; either
-way it names the workers that it concerns. A snapshot is a segment that begins everything alive.
+A row says what happens to one version of a subscription, and which workers it concerns:
+
+    BEGIN   it begins; with its region and its clauses, rarest term first
+    END     it ends
+    MOVE    it goes on as before, and these workers store it from now on; as complete as BEGIN
+    DROP    it goes on as before, and these workers do not store it any more
+
+The last two come from load adjustment. Within a segment a worker drops first, so that it can
+store the same version in another form. A snapshot is a segment that begins everything alive.
 """
 
 from __future__ import annotations
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from ps2stream.arrays import Int64s, Ragged, frozen
 from ps2stream.kernels import kernel
 from ps2stream.matching.layout import FOREVER, Subscriptions
 
+BEGIN, END, MOVE, DROP = range(4)
+
 SEGMENT = pa.schema(
     [
+        ("change", pa.int8()),
         ("seq_from", pa.int64()),
-        ("seq_to", pa.int64()),  # FOREVER in a row that begins a version
+        ("seq_to", pa.int64()),  # FOREVER but in a row that ends a version
         ("id", pa.string()),
         ("expression", pa.string()),
         ("min_lon", pa.float64()),
@@ -37,8 +48,53 @@ def large_lists(values: pa.Array, *offsets: Int64s) -> pa.Array:
     return values
 
 
-def begins(segment: pa.RecordBatch) -> np.ndarray:
-    return np.flatnonzero(segment.column("seq_to").to_numpy() == FOREVER)
+def changes(segment: pa.RecordBatch, change: int) -> pa.RecordBatch:
+    """Pick the rows of one kind."""
+    return segment.filter(pc.equal(segment.column("change"), change))
+
+
+def begin_rows(
+    subs: Subscriptions, ids: pa.Array, expressions: pa.Array, workers: pa.Array
+) -> pa.RecordBatch:
+    """Lay subscriptions out as rows that begin them."""
+    n = len(subs.seq_from)
+    bounds = subs.bounds.reshape(-1, 4)
+    columns = [
+        pa.repeat(pa.scalar(BEGIN, pa.int8()), n),
+        pa.array(subs.seq_from),
+        pa.array(np.full(n, FOREVER)),
+        ids,
+        expressions,
+        *(pa.array(bounds[:, i]) for i in range(4)),
+        large_lists(pa.array(subs.terms), subs.term_offsets, subs.clause_offsets),
+        workers,
+    ]
+    return pa.RecordBatch.from_arrays(columns, schema=SEGMENT)
+
+
+def move_rows(subs: Subscriptions, ids: pa.Array, workers: pa.Array) -> pa.RecordBatch:
+    """Lay subscriptions out as rows that tell workers to store them."""
+    n = len(subs.seq_from)
+    rows = begin_rows(subs, ids, pa.nulls(n, pa.string()), workers)
+    return rows.set_column(0, SEGMENT.field("change"), pa.repeat(pa.scalar(MOVE, pa.int8()), n))
+
+
+def bare_rows(
+    change: int, seq_from: Int64s, seq_to: Int64s, ids: pa.Array, workers: pa.Array
+) -> pa.RecordBatch:
+    """Lay out rows that need nothing but seqs: ends and drops."""
+    n = len(seq_from)
+    columns = [
+        pa.repeat(pa.scalar(change, pa.int8()), n),
+        pa.array(seq_from),
+        pa.array(seq_to),
+        ids,
+        pa.nulls(n, pa.string()),
+        *(pa.nulls(n, pa.float64()) for _ in BOUNDS),
+        large_lists(pa.array([], pa.uint64()), np.zeros(1, np.int64), np.zeros(n + 1, np.int64)),
+        workers,
+    ]
+    return pa.RecordBatch.from_arrays(columns, schema=SEGMENT)
 
 
 def rows_of(segment: pa.RecordBatch, worker: int) -> Int64s:

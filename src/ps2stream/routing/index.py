@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -21,7 +22,7 @@ from ps2stream.arrays import (
 from ps2stream.partitioning.plan import Plan
 from ps2stream.routing.layout import DTYPES, H2, HEAD_SIZE, N_LIVE, Postings, needed_sizes
 from ps2stream.routing.route import fan_out, route
-from ps2stream.routing.update import count_in, destinations, group, rehash
+from ps2stream.routing.update import Destinations, count_in, destinations, group, rehash
 
 #: Up to this many cells a region is counted on the finest level of H2.
 MAX_CELLS = 64
@@ -32,7 +33,10 @@ H2_BITS = 6
 
 @dataclass(frozen=True, slots=True)
 class Routed:
-    """For every term of a batch of publications its worker, and for every worker its publications."""
+    """For every term of a batch of publications its worker, and for every worker its publications.
+
+    ``owners`` has a row for each version of the routing, newest first.
+    """
 
     owners: Int32s
     rows: Ragged
@@ -77,10 +81,15 @@ class GridT:
     def n_bytes(self) -> int:
         return n_bytes(self._h2) + n_bytes(self.plan.h1)
 
-    def workers_of(self, postings: Postings) -> Ragged:
-        """Return the workers that each subscription is stored at, ascending."""
+    def marks_of(self, postings: Postings) -> Destinations:
+        """Mark, a row a subscription and a column a worker, who has to store it."""
         marks = np.zeros((len(postings.offsets) - 1, self.plan.n_workers), np.bool_)
         destinations(self.plan.h1, self.plan.grid, postings, marks)
+        return marks
+
+    def workers_of(self, postings: Postings) -> Ragged:
+        """Return the workers that each subscription is stored at, ascending."""
+        marks = self.marks_of(postings)
         offsets = np.zeros(len(marks) + 1, np.int64)
         values = np.empty(np.count_nonzero(marks), np.int32)
         group(marks, offsets, values)
@@ -93,12 +102,14 @@ class GridT:
         """Undo :meth:`add` of the same subscriptions."""
         self._count(postings, -1)
 
-    def route(self, lon: Float64s, lat: Float64s, terms: Ragged) -> Routed:
-        owners = np.empty(len(terms.values), np.int32)
+    def adjusted(self, plan: Plan) -> GridT:
+        """Return the index for a plan that differs only in who owns what; H2 holds for it as it is."""
+        return GridT(plan, self._storage, self._h2)
+
+    def find_owners(self, lon: Float64s, lat: Float64s, terms: Ragged, owners: Int32s) -> None:
+        """Write for every term of every publication the worker that has to look it up, or NOBODY."""
         grids = (self.plan.grid, self.h2_grid)
         route(self._h2, self.plan.h1, grids, (lon, lat), terms.offsets, terms.values, owners)
-        rows, starts, n_discarded = fan_out(terms.offsets, owners, self.plan.n_workers)
-        return Routed(owners, Ragged(rows, starts), int(n_discarded))
 
     def _count(self, postings: Postings, sign: int) -> None:
         row = 0
@@ -113,3 +124,12 @@ class GridT:
             counts = self._storage.create("counts", np.int32, size)
             rehash(self._h2, keys, counts)
             self._h2 = self._h2._replace(keys=keys, counts=counts)
+
+
+def route_by(versions: Sequence[GridT], lon: Float64s, lat: Float64s, terms: Ragged) -> Routed:
+    """Send publications to the workers that own one of their live terms under any version."""
+    owners = np.empty((len(versions), len(terms.values)), np.int32)
+    for grid_t, row in zip(versions, owners, strict=True):
+        grid_t.find_owners(lon, lat, terms, row)
+    rows, starts, n_discarded = fan_out(terms.offsets, owners, versions[0].plan.n_workers)
+    return Routed(owners, Ragged(rows, starts), int(n_discarded))

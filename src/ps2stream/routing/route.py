@@ -59,22 +59,26 @@ def fan_out(offsets: Int64s, owners: Int32s, n_workers: int) -> tuple[Int64s, In
     n_discarded = 0
     for publication in range(len(offsets) - 1):
         discarded = True
-        for i in range(offsets[publication], offsets[publication + 1]):
-            worker = owners[i]
-            if worker != NOBODY:
-                discarded = False
-                if newest[worker] != publication:
-                    newest[worker] = publication
-                    starts[worker + 1] += 1
+        for version in range(len(owners)):
+            for i in range(offsets[publication], offsets[publication + 1]):
+                worker = owners[version, i]
+                if worker != NOBODY:
+                    discarded = False
+                    if newest[worker] != publication:
+                        newest[worker] = publication
+                        starts[worker + 1] += 1
         n_discarded += discarded
     for worker in range(n_workers):
         starts[worker + 1] += starts[worker]
     rows = np.empty(starts[n_workers], np.int64)
     ends = starts[:-1].copy()
     for publication in range(len(offsets) - 1):
-        for i in range(offsets[publication], offsets[publication + 1]):
-            worker = owners[i]
-            if worker != NOBODY and (ends[worker] == starts[worker] or rows[ends[worker] - 1] != publication):
-                rows[ends[worker]] = publication
-                ends[worker] += 1
+        for version in range(len(owners)):
+            for i in range(offsets[publication], offsets[publication + 1]):
+                worker = owners[version, i]
+                if worker == NOBODY:
+                    continue
+                if ends[worker] == starts[worker] or rows[ends[worker] - 1] != publication:
+                    rows[ends[worker]] = publication
+                    ends[worker] += 1
     return rows, starts, n_discarded

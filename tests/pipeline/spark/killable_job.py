@@ -1,8 +1,8 @@
 """A job on a journal, as a process of its own that tests stop, starve and kill.
 
-    python killable_job.py DIRECTORY BATCH_EVENTS
+    python killable_job.py DIRECTORY BATCH_EVENTS [CHAOS]
 
-Works in DIRECTORY (journal, state, out), says ``batch N`` on stdout for every batch done, and ends when the
+With CHAOS, a seed, the load is adjusted at random before most batches. Works in DIRECTORY (journal, state, out), says ``batch N`` on stdout for every batch done, and ends when the
 file DIRECTORY/published exists and the journal is read to its end. Exit code 0; 1 with the reason on
 stderr when the stream fails; 130 after Ctrl-C.
 """
@@ -14,17 +14,20 @@ import sys
 import time
 from pathlib import Path
 
+from laws.engines import one_batch
 from ps2stream.config import Settings
 from ps2stream.errors import PS2StreamError
 from ps2stream.journal import Journal
+from ps2stream.pipeline.control import Controller
 from ps2stream.pipeline.spark.job import BatchDone
 from ps2stream.pipeline.spark.session import local_session
 from ps2stream.pipeline.spark.stream import journal_stream
 from ps2stream.pipeline.spark.watch import raise_failure
 from ps2stream.pipeline.state import State
+from ps2stream.testing.generators import random_events
 
 
-def work(directory: Path, batch_events: int) -> None:
+def work(directory: Path, batch_events: int, controller: Controller | None) -> None:
     parent = os.getppid()
     settings = Settings(n_workers=3, n_dispatchers=2, batch_events=batch_events)
     spark = local_session("killable job", cores=2, memory="1g")
@@ -34,7 +37,9 @@ def work(directory: Path, batch_events: int) -> None:
     try:
         with (
             Journal.open(directory / "journal") as journal,
-            journal_stream(spark, *where, settings, on_batch=tell, snapshot_every=50) as query,
+            journal_stream(
+                spark, *where, settings, on_batch=tell, snapshot_every=50, controller=controller
+            ) as query,
         ):
             while not is_done(directory, journal):
                 raise_failure(query)
@@ -43,6 +48,14 @@ def work(directory: Path, batch_events: int) -> None:
                 time.sleep(0.05)
     finally:
         spark.stop()
+
+
+def chaos(seed: str | None) -> Controller | None:
+    if seed is None:
+        return None
+    from laws.chaos import Chaos  # the tests' own directory is on the path of their processes
+
+    return Chaos(int(seed), one_batch(random_events(200, int(seed))))
 
 
 def tell(done: BatchDone) -> None:
@@ -57,7 +70,7 @@ def is_done(directory: Path, journal: Journal) -> bool:
 
 def main() -> int:
     try:
-        work(Path(sys.argv[1]), int(sys.argv[2]))
+        work(Path(sys.argv[1]), int(sys.argv[2]), *map(chaos, sys.argv[3:] or [None]))
     except KeyboardInterrupt:
         return 130
     except PS2StreamError as error:

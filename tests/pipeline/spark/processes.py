@@ -42,12 +42,17 @@ class Process(NamedTuple):
 class Job:
     """A killable job in a session of its own, by which everything it started is found again."""
 
-    def __init__(self, directory: Path, batch_events: int = 150) -> None:
+    def __init__(self, directory: Path, batch_events: int = 150, chaos: int | None = None) -> None:
         self.directory = directory
         self._log = (directory / "stderr").open("ab")
-        environment = {**os.environ, "SPARK_LOCAL_DIRS": str(directory / "spark")}
+        environment = {
+            **os.environ,
+            "SPARK_LOCAL_DIRS": str(directory / "spark"),
+            "PYTHONPATH": str(_SCRIPT.parents[2]),
+        }
+        arguments = [str(directory), str(batch_events), *([] if chaos is None else [str(chaos)])]
         self._process = subprocess.Popen(
-            [sys.executable, str(_SCRIPT), str(directory), str(batch_events)],
+            [sys.executable, str(_SCRIPT), *arguments],
             stdout=subprocess.PIPE,
             stderr=self._log,
             stdin=subprocess.DEVNULL,

@@ -17,6 +17,7 @@ from pipeline.spark.processes import (
     publishing,
     wait_until_gone,
 )
+from ps2stream.pipeline.state import State
 from ps2stream.testing import oracle
 from ps2stream.testing.generators import random_events
 
@@ -27,8 +28,8 @@ N_KILLS = 5
 REST = 2_000
 
 
-def drain(place: Place) -> None:
-    with Job(place.directory, REST) as job:
+def drain(place: Place, chaos: int | None = None) -> None:
+    with Job(place.directory, REST, chaos) as job:
         assert job.wait() == 0, (place.directory / "stderr").read_text()[-3_000:]
         assert wait_until_gone(job.pid) == []
 
@@ -48,8 +49,11 @@ def assert_every_match_once(place: Place) -> int:
     return len(expected.matches)
 
 
-@pytest.mark.parametrize("seed", [1, 2])
-def test_a_killed_job_goes_on_and_delivers_every_match_once(place: Place, seed: int) -> None:
+@pytest.mark.parametrize(("seed", "chaos"), [(1, None), (2, None), (5, 5), (6, 6)])
+def test_a_killed_job_goes_on_and_delivers_every_match_once(
+    place: Place, seed: int, chaos: int | None
+) -> None:
+    """With chaos the load is adjusted before most batches, and kills come amid that, too."""
     rng = random.Random(seed)
     events = random_events(20_000, seed, n_subscription_ids=150)
     n_in_flight = 0
@@ -57,7 +61,7 @@ def test_a_killed_job_goes_on_and_delivers_every_match_once(place: Place, seed: 
     with contextlib.ExitStack() as jobs:
         with publishing(place, events, seed):
             for _ in range(N_KILLS):
-                job = jobs.enter_context(Job(place.directory))
+                job = jobs.enter_context(Job(place.directory, chaos=chaos))
                 batches += job.wait_for_batches(rng.randint(1, 3))
                 time.sleep(rng.uniform(0.0, 1.0))
                 job.kill()
@@ -65,24 +69,29 @@ def test_a_killed_job_goes_on_and_delivers_every_match_once(place: Place, seed: 
                 # Else the next job starts while the Python processes of this one may still be at work.
                 if rng.random() < 0.5:
                     assert wait_until_gone(job.pid) == []
-        drain(place)
+        drain(place, chaos)
         assert wait_until_gone(job.pid) == []
     n_matches = assert_every_match_once(place)
     n_batches = max(batches)
     print(f"seed {seed}: {N_KILLS} kills, {n_in_flight} in a batch, {n_batches} batches, {n_matches} matches")
     assert n_in_flight >= N_KILLS // 2
     assert len(set(batches)) >= N_KILLS
+    if chaos is not None:
+        made = {record.kind for record in State(place.state).adjustments.read()}
+        assert made == {"local", "switch", "unite"}
 
 
-@pytest.mark.parametrize("seed", [3, 4])
-def test_killed_python_processes_cost_no_match_and_double_none(place: Place, seed: int) -> None:
+@pytest.mark.parametrize(("seed", "chaos"), [(3, None), (4, 4)])
+def test_killed_python_processes_cost_no_match_and_double_none(
+    place: Place, seed: int, chaos: int | None
+) -> None:
     rng = random.Random(seed)
     events = random_events(20_000, seed, n_subscription_ids=150)
     n_killed = n_in_flight = n_restarts = 0
     batches: list[int] = []
     with publishing(place, events, seed):
         while n_killed < N_KILLS:
-            with Job(place.directory) as job:
+            with Job(place.directory, chaos=chaos) as job:
                 while n_killed < N_KILLS and job.is_running:
                     batches += job.wait_for_batches(rng.randint(1, 2))
                     wait_for_flight(place, job)
@@ -96,7 +105,7 @@ def test_killed_python_processes_cost_no_match_and_double_none(place: Place, see
                 batches += job.wait_for_batches(2)
                 n_restarts += not job.is_running
                 job.kill()
-    drain(place)
+    drain(place, chaos)
     n_matches = assert_every_match_once(place)
     n_lost_tasks = (place.directory / "stderr").read_text(errors="replace").count("Lost task ")
     print(

@@ -13,30 +13,37 @@ from __future__ import annotations
 import shutil
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import NamedTuple
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.pandas.types import from_arrow_schema
 
+from ps2stream.arrays import Int64s
+from ps2stream.balance.adjustments import Adjustment
 from ps2stream.config import Settings
+from ps2stream.matching.layout import Subscriptions
 from ps2stream.model.events import nothing_rejected
 from ps2stream.model.schemas import empty
-from ps2stream.pipeline.packets import PACKETS, REJECTED, decode
+from ps2stream.pipeline.control import Adjusted, Controller, LoadController, Observed
+from ps2stream.pipeline.packets import LOADS, PACKETS, REJECTED, REPORT, WORKER, decode
 from ps2stream.pipeline.references import REFERENCES, Reference, prune
-from ps2stream.pipeline.registrar import COMPILED, compile_updates, concat
-from ps2stream.pipeline.reports import Report, from_json
+from ps2stream.pipeline.registrar import COMPILED, Registrar, compile_updates, concat
+from ps2stream.pipeline.reports import DispatcherReport, Report, WorkerReport, from_json
 from ps2stream.pipeline.sink import Sink
 from ps2stream.pipeline.spark.stages import BatchContext, CompileUpdates, Dispatch, Merge, Spool, Work
 from ps2stream.pipeline.state import State
+from ps2stream.pipeline.status import status_of
 
 #: Up to this many updates the driver parses by itself; a Spark job would take longer to start.
 _COMPILE_HERE = 5_000
 
 #: How many updates the subscription log may gather before a snapshot takes its place.
 SNAPSHOT_EVERY = 100_000
+
+_STATUS_EVERY_S = 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +58,7 @@ class BatchDone:
     n_subscriptions: int
     registrar_busy_s: float
     duration_s: float
+    adjustments: tuple[Adjustment, ...] = ()  # made before this batch, or now known in full
 
 
 @dataclass(slots=True)
@@ -65,11 +73,13 @@ class MicroBatchJob:
     snapshot_every: int = SNAPSHOT_EVERY
     prune_journal: bool = False
     prune_every: int = 100_000
+    controller: Controller | None = None
     _updates_since_snapshot: int = 0
     _events_since_pruning: int = 0
     _consumed: tuple[Reference, ...] = ()
     _applied: int = field(default=-1)
-    _registrar: Any = None
+    _registrar: Registrar = field(init=False)
+    _next_status: float = 0.0
 
     def start(self) -> None:
         """Rebuild what the log says; call once, before the first batch."""
@@ -77,7 +87,8 @@ class MicroBatchJob:
         self._applied = self.state.log.last()
         since_snapshot = self.state.log.read(after=self.state.log.base())
         self._updates_since_snapshot = sum(segment.num_rows for _, segment in since_snapshot)
-        self._registrar = self.state.restore_registrar(self.state.plan(), self._applied)
+        self._registrar = self.state.restore_registrar()
+        self.state.drop_plans()
 
     def process(self, batch: DataFrame, batch_id: int) -> None:
         """Run one micro-batch of references (the function that foreachBatch wants)."""
@@ -89,16 +100,18 @@ class MicroBatchJob:
         horizon = self.state.last_seq(batch_id - 1)
         self._snapshot_when_due(batch_id - 1)
         self._prune_when_due()
-        registrar_started = time.process_time()
-        n_rejected = self._update(batch_id, references, horizon)
+        registrar_started, decided_at = time.process_time(), time.time()
+        record, n_rejected = self._update(batch_id, references, horizon)
         registrar_busy_s = time.process_time() - registrar_started
         context = self._context(batch_id, references, horizon)
-        reports = tuple(from_json(text) for text in self._match(context))
+        heard = self._match(context)
+        reports = heard.reports
         self.state.record_progress(batch_id, max(horizon, *(reference.last_seq for reference in references)))
         n_updates = sum(reference.n_updates for reference in references)
         self._updates_since_snapshot += n_updates
         self._events_since_pruning += n_updates + sum(reference.n_publications for reference in references)
         self._consumed = references
+        adjustments = self._observe(record, decided_at, heard, n_updates)
         done = BatchDone(
             batch_id,
             references,
@@ -108,7 +121,9 @@ class MicroBatchJob:
             self._registrar.registry.n_live,
             registrar_busy_s,
             time.monotonic() - started,
+            adjustments,
         )
+        self._tell_status(batch_id)
         self.on_batch(done)
 
     def process_events(self, batch: DataFrame, batch_id: int) -> None:
@@ -120,27 +135,83 @@ class MicroBatchJob:
         self.process(references, batch_id)
         shutil.rmtree(directory, ignore_errors=True)
 
-    def _update(self, batch_id: int, references: tuple[Reference, ...], horizon: int) -> int:
-        """Decide on the updates of a batch, unless a run before a crash did; return the rejected ones."""
+    def _update(
+        self, batch_id: int, references: tuple[Reference, ...], horizon: int
+    ) -> tuple[Adjustment | None, int]:
+        """Adjust the routing and decide on the updates of a batch, unless a run before a crash did.
+
+        Return what was adjusted, and how many updates were rejected.
+        """
         if batch_id <= self._applied:
-            return 0
-        self._compact(horizon)
+            return None, 0
+        no_more = self._registrar.compact(horizon)
+        adjusted = self._adjust(batch_id, horizon)
         compiled, malformed = self._compile(batch_id, references, horizon)
         decided = self._registrar.decide(compiled)
         rejected = concat([*malformed, decided.rejected])
-        # First the rejected records, then the log: once the log has the batch, this part is never redone.
+        segment = concat([adjusted.migrated.rows, decided.segment]) if adjusted else decided.segment
+        # First what else there is to write, then the log: once it has the batch, this part is never redone.
         Sink(self.sink).write_rejected(batch_id, "updates", rejected)
-        if decided.segment.num_rows:
-            self.state.log.append(batch_id, decided.segment)
+        if segment.num_rows or adjusted:
+            self.state.log.append(batch_id, segment, self._registrar.routing)
         self._applied = batch_id
-        n_rejected: int = rejected.num_rows
-        return n_rejected
+        if adjusted:
+            self.state.drop_plans()
+        for name in (no_more, adjusted and adjusted.dropped_index):  # no task of an earlier batch reads them
+            if name:
+                self.state.drop_index(name)
+        return adjusted.record if adjusted else None, rejected.num_rows
 
-    def _compact(self, horizon: int) -> None:
-        before = self._registrar.registry_name
-        self._registrar.compact(horizon)
-        if self._registrar.registry_name != before:  # no task of an earlier batch reads it any more
-            self.state.drop_registry(before)
+    def _adjust(self, batch_id: int, horizon: int) -> Adjusted | None:
+        """Let the controller adjust the routing; what it did comes into force with the log's next segment."""
+        if self.controller is None:
+            return None
+        settings = self.settings.index_settings(self._registrar.plan)
+
+        def fetch(worker_id: int, seqs: Int64s) -> Subscriptions:
+            with self.state.worker(worker_id, settings, batch_id - 1, horizon) as worker:
+                return worker.index.stored(seqs)
+
+        plan = self._registrar.plan
+        adjusted = self.controller.adjust(batch_id, self._registrar, fetch)
+        if self._registrar.plan is not plan:
+            self.state.add_plan(self._registrar.plan)
+        self.state.adjustments.write(batch_id, adjusted.record if adjusted else None)
+        return adjusted
+
+    def _observe(
+        self, record: Adjustment | None, decided_at: float, heard: Heard, n_updates: int
+    ) -> tuple[Adjustment, ...]:
+        """Tell the controller what the batch was like; return the adjustments that more is known of now."""
+        if self.controller is None:
+            return ()
+        workers = [report for report in heard.reports if isinstance(report, WorkerReport)]
+        dispatchers = [report for report in heard.reports if isinstance(report, DispatcherReport)]
+        n_publications = sum(report.n_publications for report in dispatchers)
+        adjustments = []
+        if record is not None:
+            record = replace(
+                record,
+                pause_s=record.pause_s + max(report.update_s for report in workers),
+                migration_s=max(report.ready_at for report in workers) - decided_at,
+                n_delayed=n_publications,
+            )
+            self.controller.completed(record)
+            adjustments.append(record)
+        busy_s = {report.worker: report.busy_s for report in workers}
+        observed = Observed(n_publications, n_updates, heard.cells, busy_s, heard.sampled)
+        known = self.controller.observe(observed)
+        if known is not None:
+            adjustments.append(known)
+        for each in adjustments:
+            self.state.adjustments.write(each.batch_id, each)
+        return tuple(adjustments)
+
+    def _tell_status(self, batch_id: int) -> None:
+        """Leave the loads where ``ps2stream status`` finds them, not more often than somebody can look."""
+        if isinstance(self.controller, LoadController) and time.monotonic() >= self._next_status:
+            self.state.write_status(status_of(self.controller, self._registrar, batch_id))
+            self._next_status = time.monotonic() + _STATUS_EVERY_S
 
     def _compile(
         self, batch_id: int, references: tuple[Reference, ...], horizon: int
@@ -157,7 +228,7 @@ class MicroBatchJob:
         compiled = [empty(COMPILED), *(part for part, _ in parts)]
         return concat(compiled), [rejected for _, rejected in parts]
 
-    def _match(self, context: BatchContext) -> list[str]:
+    def _match(self, context: BatchContext) -> Heard:
         packets = self._dispatchers().mapInArrow(Dispatch(context), _PACKET_ROWS)
         found = packets.repartitionById(self.settings.n_workers, "destination").mapInArrow(
             Work(context), _PACKET_ROWS
@@ -165,7 +236,7 @@ class MicroBatchJob:
         merged = found.repartitionById(context.n_mergers, "destination").mapInArrow(
             Merge(context), _PACKET_ROWS
         )
-        return [payload.decode() for payload in merged.toArrow().column("payload").to_pylist()]
+        return _heard(merged.toArrow())
 
     def _dispatchers(self) -> DataFrame:
         """One row, and so one task, a dispatcher."""
@@ -179,8 +250,11 @@ class MicroBatchJob:
             self.sink,
             self.settings,
             self._registrar.registry_name,
+            tuple((version.plan.version, version.name) for version in self._registrar.versions),
+            self._registrar.switch_seq,
             horizon,
             references,
+            self.controller is not None,
         )
 
     def _snapshot_when_due(self, batch_id: int) -> None:
@@ -192,7 +266,7 @@ class MicroBatchJob:
         """
         n_due = max(self.snapshot_every, self._registrar.registry.n_live // 2)
         if self._updates_since_snapshot > n_due and self._applied <= batch_id:
-            self.state.snapshot(batch_id, self._registrar.registry.live_seqs())
+            self.state.snapshot(batch_id, self._registrar)
             self._updates_since_snapshot = 0
 
     def _prune_when_due(self) -> None:
@@ -203,6 +277,28 @@ class MicroBatchJob:
         if self.prune_journal and self._events_since_pruning > self.prune_every:
             prune(self._consumed)
             self._events_since_pruning = 0
+
+
+class Heard(NamedTuple):
+    """What the roles said of a batch."""
+
+    reports: tuple[Report, ...]
+    cells: dict[int, pa.RecordBatch]
+    sampled: list[pa.RecordBatch]
+
+
+def _heard(packets: pa.Table) -> Heard:
+    heard = Heard((), {}, [])
+    reports: list[Report] = []
+    for kind, payload in zip(packets["kind"].to_pylist(), packets["payload"], strict=True):
+        if kind == REPORT:
+            reports.append(from_json(payload.as_py().decode()))
+        elif kind == LOADS:
+            loads = decode(payload.as_buffer())
+            heard.cells[int(loads.schema.metadata[WORKER])] = loads.replace_schema_metadata(None)
+        else:
+            heard.sampled.append(decode(payload.as_buffer()))
+    return heard._replace(reports=tuple(reports))
 
 
 def _parted(packets: pa.Table) -> tuple[pa.RecordBatch, list[pa.RecordBatch]]:

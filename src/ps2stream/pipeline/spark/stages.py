@@ -21,10 +21,13 @@ from ps2stream.pipeline.merger import Merger
 from ps2stream.pipeline.packets import (
     COMPILED,
     FOUND,
+    LOADS,
     MATCHES,
     PUBLICATIONS,
     REJECTED,
     REPORT,
+    SAMPLE,
+    WORKER,
     decode,
     encode,
     packet_rows,
@@ -50,8 +53,11 @@ class BatchContext:
     sink: Path
     settings: Settings
     registry: str
+    routing: tuple[tuple[int, str], ...]  # plan and index of each version, newest first
+    switch_seq: int
     horizon: int
     references: tuple[Reference, ...]
+    reports_cells: bool = False
     n_mergers: int = 1
 
     def part(self, number: int) -> tuple[Reference, ...]:
@@ -96,7 +102,8 @@ class Dispatch:
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         context = self.context
         state = State(context.state)
-        dispatcher = Dispatcher(state.open_grid_t(state.plan()), context.settings.tokenizer())
+        versions = [state.open_grid_t(state.plan(plan), name) for plan, name in context.routing]
+        dispatcher = Dispatcher(versions, context.settings.tokenizer())
         for number in _numbers(batches):
             started = time.process_time()
             n_publications = n_discarded = n_rejected = n_sent = 0
@@ -107,17 +114,20 @@ class Dispatch:
                 n_discarded += done.n_discarded
                 n_rejected += rejected.num_rows
                 n_sent += sum(packet.num_rows for packet in done.packets.values())
-                yield _sent(done, rejected)
+                yield _sent(done, rejected, context.reports_cells)
             busy_s = time.process_time() - started
             report = DispatcherReport(number, n_publications, n_discarded, n_rejected, n_sent, busy_s)
             yield packet_rows([(number % context.settings.n_workers, REPORT, to_json(report).encode())])
         _freeze_once()
 
 
-def _sent(done: Dispatched, rejected: pa.RecordBatch) -> pa.RecordBatch:
+def _sent(done: Dispatched, rejected: pa.RecordBatch, with_sample: bool) -> pa.RecordBatch:
     rows = [(worker, PUBLICATIONS, encode(packet)) for worker, packet in done.packets.items()]
-    if rejected.num_rows:  # on its way to the merger it passes through some worker
+    # What is not for workers passes through one of them on its way to the merger.
+    if rejected.num_rows:
         rows.append((0, REJECTED, encode(rejected)))
+    if with_sample:
+        rows.append((0, SAMPLE, encode(done.sampled)))
     return packet_rows(rows)
 
 
@@ -146,18 +156,24 @@ class Work:
         context = self.context
         worker_id = _task().partitionId()
         state = State(context.state)
-        settings = context.settings.index_settings(state.plan())
+        settings = context.settings.index_settings(state.plan(context.routing[0][0]))
+        merger = worker_id % context.n_mergers
         started = time.process_time()
         with state.worker(worker_id, settings, context.batch_id, context.horizon) as worker:
+            update_s, ready_at = time.process_time() - started, time.time()
             before = worker.index.counts()
+            counters = worker.cell_counters() if context.reports_cells else {}
             for kind, payload in _packets(batches):
                 if kind == PUBLICATIONS:
-                    found = worker.match(decode(payload), context.horizon)
+                    found = worker.match(decode(payload), context.horizon, context.switch_seq)
                     if found.num_rows:
-                        yield packet_rows([(worker_id % context.n_mergers, MATCHES, encode(found))])
+                        yield packet_rows([(merger, MATCHES, encode(found))])
                 else:
-                    yield packet_rows([(worker_id % context.n_mergers, kind, payload.to_pybytes())])
+                    yield packet_rows([(merger, kind, payload.to_pybytes())])
             after = worker.index.counts()
+            if context.reports_cells:
+                loads = worker.cell_loads(counters).replace_schema_metadata({WORKER: str(worker_id)})
+                yield packet_rows([(merger, LOADS, encode(loads))])
         report = WorkerReport(
             worker_id,
             after.n_publications - before.n_publications,
@@ -167,8 +183,10 @@ class Work:
             after.n_subscriptions,
             after.n_bytes,
             time.process_time() - started,
+            update_s,
+            ready_at,
         )
-        yield packet_rows([(worker_id % context.n_mergers, REPORT, to_json(report).encode())])
+        yield packet_rows([(merger, REPORT, to_json(report).encode())])
         _freeze_once()
 
 
@@ -182,14 +200,14 @@ class Merge:
         context = self.context
         number = _task().partitionId()
         started = time.process_time()
-        found, rejected, reports = [], [], []
+        found, rejected, reports = [], [], []  # reports are for the driver
         for kind, payload in _packets(batches):
             if kind == MATCHES:
                 found.append(decode(payload))
             elif kind == REJECTED:
                 rejected.append(decode(payload))
             else:
-                reports.append(payload.to_pybytes())
+                reports.append((0, kind, payload.to_pybytes()))
         sink = Sink(context.sink)
         registry = State(context.state).open_registry(context.registry)
         matches = Merger(registry).merge(found) if found else FOUND.empty_table()
@@ -199,8 +217,8 @@ class Merge:
             sink.write_rejected(context.batch_id, f"{number:03}", concat(rejected))
         n_rejected = sum(batch.num_rows for batch in rejected)
         report = MergerReport(number, matches.num_rows, n_rejected, time.process_time() - started)
-        reports.append(to_json(report).encode())
-        yield packet_rows([(0, REPORT, each) for each in reports])
+        reports.append((0, REPORT, to_json(report).encode()))
+        yield packet_rows(reports)
         _freeze_once()
 
 

@@ -7,6 +7,7 @@ import contextlib
 import shutil
 import tempfile
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pyarrow as pa
@@ -20,6 +21,7 @@ from ps2stream.journal import Journal
 from ps2stream.model.events import conform
 from ps2stream.model.schemas import EVENTS, MATCHES, PUBLISH, empty
 from ps2stream.partitioning.plan import Plan
+from ps2stream.pipeline.control import Controller, controller_of
 from ps2stream.pipeline.planning import first_plan, journal_sample, plan_of
 from ps2stream.pipeline.sink import Sink
 from ps2stream.pipeline.spark.job import SNAPSHOT_EVERY, BatchDone, MicroBatchJob
@@ -44,12 +46,14 @@ def journal_stream(
     interval_s: float = 0.0,
     prune: bool = False,
     snapshot_every: int = SNAPSHOT_EVERY,
+    controller: Controller | None = None,
 ) -> Iterator[StreamingQuery]:
     """Run the stream of a journal while the context lasts; it goes on where it was stopped or killed.
 
     The first start takes the plan that is given, or makes one from what the journal holds by then; later ones
     go on with it. ``snapshot_every``: after so many updates, or half as many as there are subscriptions, a
-    snapshot takes the place of the subscription log.
+    snapshot takes the place of the subscription log. ``controller``: who adjusts the load, if not the one
+    that the settings ask for.
     """
     Journal.open(journal).close()  # a missing or damaged one is reported before Spark starts
     with State(state).locked():
@@ -61,6 +65,7 @@ def journal_stream(
             on_batch,
             snapshot_every,
             prune_journal=prune,
+            controller=controller or controller_of(settings, ThreadPoolExecutor(1, "replanning")),
         )
         job.start()
         spark.dataSource.register(JournalSource)
@@ -102,6 +107,7 @@ def events_stream(
         if not State.exists(state):
             State.create(state, first_plan(empty(EVENTS) if sample is None else sample, settings), settings)
         job = MicroBatchJob(events.sparkSession, State.open(state, settings), settings, out, on_batch)
+        job.controller = controller_of(settings, ThreadPoolExecutor(1, "replanning"))
         job.start()
         query = _start(events, job, job.process_events, interval_s)
         try:

@@ -1,0 +1,116 @@
+"""Steady: adjustments of any kind, at any batch, change nothing about what is delivered."""
+
+from __future__ import annotations
+
+import contextlib
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from pyspark.errors import StreamingQueryException
+from pyspark.sql import SparkSession
+
+from laws.chaos import Chaos
+from laws.engines import Inline, MicroBatch, Place, one_batch, sorted_outcome
+from laws.test_every_match_once import assert_as_the_oracle_says
+from ps2stream.config import Settings
+from ps2stream.errors import PS2StreamError
+from ps2stream.partitioning import PARTITIONERS
+from ps2stream.pipeline.audit import AuditLog
+from ps2stream.pipeline.state import State
+from ps2stream.registry.log import SubscriptionLog
+from ps2stream.testing import oracle
+from ps2stream.testing.generators import random_events
+from strategies import event_logs
+
+
+@given(
+    events=event_logs(max_size=60),
+    n_workers=st.sampled_from([2, 3, 8]),
+    partitioner=st.sampled_from(list(PARTITIONERS)),
+    batch_events=st.sampled_from([4, 20]),
+    seed=st.integers(0, 1000),
+)
+@settings(max_examples=40, deadline=None)
+def test_any_log_gives_what_the_oracle_says_through_any_adjustments(
+    events: pa.Table, n_workers: int, partitioner: str, batch_events: int, seed: int
+) -> None:
+    chosen = Settings(n_workers=n_workers, partitioner=partitioner)
+    chaos = Chaos(seed, one_batch(events))
+    assert_as_the_oracle_says(Inline(chaos).run(events, chosen, batch_events), events)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_long_log_gives_what_the_oracle_says_through_all_kinds_of_adjustments(seed: int) -> None:
+    events = random_events(3_000, seed=seed, publication_share=0.6)
+    chaos = Chaos(seed, one_batch(events))
+    run = Inline(chaos).run(events, Settings(n_workers=5), 60)
+    assert_as_the_oracle_says(run, events)
+    assert {"local", "switch", "unite", "move"} <= set(chaos.made)
+
+
+def test_the_stream_on_spark_gives_what_the_oracle_says_through_all_kinds_of_adjustments(
+    spark: SparkSession,
+) -> None:
+    events = random_events(2_500, seed=9, publication_share=0.6)
+    chaos = Chaos(9, one_batch(events), share=0.9)
+    run = MicroBatch(spark, chaos).run(events, Settings(n_workers=3), 150)
+    assert_as_the_oracle_says(run, events)
+    assert {"local", "switch", "unite", "move"} <= set(chaos.made)
+
+
+class Crash(Exception):
+    """Stand for the end of a process."""
+
+
+@pytest.mark.parametrize(
+    ("owner", "name", "is_done"),
+    [
+        (State, "add_plan", False),
+        (State, "add_plan", True),
+        (AuditLog, "write", True),
+        (SubscriptionLog, "append", False),
+        (SubscriptionLog, "append", True),
+        (State, "drop_plans", True),
+        (State, "record_progress", False),
+    ],
+)
+@pytest.mark.parametrize("seed", [11, pytest.param(12, marks=pytest.mark.slow)])
+def test_a_crash_amid_an_adjustment_changes_nothing(
+    spark: SparkSession,
+    place: Place,
+    monkeypatch: pytest.MonkeyPatch,
+    owner: type,
+    name: str,
+    is_done: bool,
+    seed: int,
+) -> None:
+    """End a job just before, or just after, a step of an adjustment, several times over; then go on."""
+    events = random_events(1_500, seed=seed, publication_share=0.6)
+    late = place.publish(events, packet_events=50)
+    settings = Settings(n_workers=3, batch_events=150)
+    original = getattr(owner, name)
+    for crash in range(3):
+        n_calls = 0
+
+        def crashing(*arguments: Any, crash: int = crash) -> Any:
+            nonlocal n_calls
+            n_calls += 1
+            result = original(*arguments) if is_done or n_calls <= 1 + crash else None
+            if n_calls > 1 + crash:
+                raise Crash(name)
+            return result
+
+        chaos = Chaos(seed, one_batch(events), share=1.0)
+        with (
+            monkeypatch.context() as patch,
+            contextlib.suppress(PS2StreamError, Crash, StreamingQueryException),
+        ):
+            patch.setattr(owner, name, crashing)
+            place.drain(spark, settings, controller=chaos, snapshot_every=40)
+    # What comes after is adjusted otherwise than the lost part would have been.
+    place.drain(spark, settings, controller=Chaos(seed + 1, one_batch(events)), snapshot_every=40)
+    assert place.outcome(late) == sorted_outcome(oracle.run(events))
+    assert {record.kind for record in State(place.state).adjustments.read()} >= {"local", "switch"}
