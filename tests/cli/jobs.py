@@ -40,7 +40,7 @@ class Job:
                 compiled, _ = compile_updates(split(events)[1], self._tokenizer)
                 segment = self._registrar.decide(compiled).segment
                 if segment.num_rows:
-                    self.state.log.append(packet.position, segment)
+                    self.state.log.append(packet.position, segment, self._registrar.routing)
                 self._sink.write_matches(packet.position, 0, self._engine.process(events).matches)
                 self.state.record_progress(packet.position, packet.last_seq)
                 self.position = packet.position
@@ -48,7 +48,7 @@ class Job:
     def snapshot(self) -> None:
         """Let a snapshot stand for the log."""
         if self.state.log.last() >= 0:
-            self.state.snapshot(self.position, self._registrar.registry.live_seqs())
+            self.state.snapshot(self.position, self._registrar)
 
     def prune(self) -> None:
         """Drop what was processed from the journal; its newest packet stays."""

@@ -4,7 +4,7 @@ import argparse
 
 import pytest
 
-from ps2stream.cli.arguments import bounds, glued, point, unicode_text
+from ps2stream.cli.arguments import bounds, count, glued, natural, point, unicode_text
 
 
 def test_coordinates_may_begin_with_a_minus() -> None:
@@ -34,3 +34,12 @@ def test_bytes_that_are_no_text_are_refused() -> None:
     assert unicode_text("Feuer 🔥") == "Feuer 🔥"
     with pytest.raises(argparse.ArgumentTypeError, match="valid Unicode"):
         unicode_text("a\udcff")
+
+
+def test_numbers_are_whole_and_not_negative() -> None:
+    assert (count("0"), count("12"), natural("12")) == (0, 12, 12)
+    for text in ("", "-1", "1.5", "x", "\u0663"):
+        with pytest.raises(argparse.ArgumentTypeError, match="must be a whole number; got"):
+            count(text)
+    with pytest.raises(argparse.ArgumentTypeError, match="must be a whole number above 0; got '0'"):
+        natural("0")

@@ -1,12 +1,17 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
+import pyarrow as pa
 import pytest
 
 from cli.jobs import Job
+from cli.plans import cell_plan
+from cli.switches import switch
 from ps2stream.cli.home import Home
 from ps2stream.config import Settings
+from ps2stream.registry.segments import DROP, MOVE, SEGMENT
 
 POINT = ("--at", "48.1,11.5")
 REGION = ("--region", "11,48,12,49")
@@ -82,3 +87,38 @@ def test_bad_input_is_3(run: Any, words: tuple[str, ...], message: str) -> None:
 )
 def test_wrong_usage_is_2(run: Any, words: tuple[str, ...]) -> None:
     assert run("explain", *words).code == 2
+
+
+def test_of_two_plans_the_one_is_named_that_a_subscription_goes_by(run: Any, home: Home) -> None:
+    run("subscribe", "before", "fire", *REGION)
+    job = Job(home, Settings(n_workers=3))
+    job.process()
+    newer = job.state.plan().version + 1
+    switch(job.state, replace(cell_plan(3), version=newer))
+    run("subscribe", "after", "fire", *REGION)
+
+    def plan_of(*subscription: str) -> int:
+        (found,) = run("explain", "--text", "Fire!", *POINT, *subscription, "--json").json()
+        version: int = found["cell"]["plan_version"]
+        return version
+
+    assert plan_of("--subscription", "before") == newer - 1
+    assert plan_of("--subscription", "after") == newer
+    assert plan_of("--expression", "fire", *REGION) == newer
+
+
+def test_what_load_adjustment_moved_is_explained_as_before(run: Any, home: Home) -> None:
+    run("subscribe", "q", "fire AND smoke", *REGION)
+    job = Job(home, Settings(n_workers=3))
+    job.process()
+    words = ("explain", "--text", "Fire & smoke", *POINT, "--subscription", "q", "--json")
+    before = run(*words)
+    ((_, begun),) = job.state.log.read()
+    stored = begun.drop_columns(["change", "expression"])
+    moved = pa.RecordBatch.from_pylist(
+        [{**row, "change": change} for row in stored.to_pylist() for change in (DROP, MOVE)], SEGMENT
+    )
+    job.state.log.append(job.state.log.last() + 1, moved, job.state.routing())
+    after = run(*words)
+    assert (before.code, after.code) == (0, 0)
+    assert after.out == before.out

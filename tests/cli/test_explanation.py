@@ -111,7 +111,7 @@ def test_the_worker_named_is_the_one_that_finds_the_match() -> None:
         engine = InlineEngine(plan, setup)
         matches = engine.process(events).matches.to_pylist()
         rows = {row["seq"]: row for row in events.to_pylist()}
-        dispatcher = Dispatcher(engine.registrar.grid_t, setup.tokenizer())
+        dispatcher = Dispatcher(engine.registrar.grid_ts, setup.tokenizer())
         for match in matches[:40]:
             row, asked = rows[match["publication_seq"]], rows[match["subscription_seq"]]
             region = Region(*(asked[name] for name in ("min_lon", "min_lat", "max_lon", "max_lat")))

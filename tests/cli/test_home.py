@@ -5,8 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from ps2stream.cli.home import Home, add_home, home_from
+from cli.plans import cell_plan
+from ps2stream.cli.home import Home, add_home, home_from, state_of
+from ps2stream.config import Settings
 from ps2stream.errors import StateError
+from ps2stream.pipeline.state import State
 
 
 def _home(*words: str) -> Home:
@@ -32,10 +35,24 @@ def test_stop_words_are_those_of_the_job(tmp_path: Path) -> None:
     assert home.stop_words() == ("the", "a")
 
 
+def test_the_settings_are_those_that_the_job_is_bound_to(tmp_path: Path) -> None:
+    home = Home(tmp_path)
+    bound = Settings(n_workers=3, partitioner="grid", stop_words=("the",), grid_bits=7, max_cells=9)
+    State.create(home.state, cell_plan(3), bound)
+    assert home.settings() == bound
+    assert state_of(home).job_id
+
+
+def test_without_a_job_there_is_no_state(tmp_path: Path) -> None:
+    with pytest.raises(StateError, match=r"no job was started in .* yet; 'ps2stream run' starts one"):
+        state_of(Home(tmp_path))
+
+
 @pytest.mark.parametrize("content", ["", "{}", '{"stop_words": 5}'])
 def test_a_damaged_job_file_is_told_of(tmp_path: Path, content: str) -> None:
     home = Home(tmp_path)
     home.state.mkdir()
     (home.state / "job.json").write_text(content)
-    with pytest.raises(StateError, match=r"job\.json cannot be read"):
-        home.stop_words()
+    for read in (home.stop_words, home.settings):
+        with pytest.raises(StateError, match=r"job\.json cannot be read"):
+            read()

@@ -12,7 +12,21 @@ from ps2stream.cli import main as main_module
 from ps2stream.cli.main import COMMANDS, main
 from ps2stream.errors import PS2StreamError
 
-MINE = ("partition", "publish", "subscribe", "unsubscribe", "subscriptions", "matches", "explain")
+MINE = (
+    "replay",
+    "demo",
+    "partition",
+    "run",
+    "publish",
+    "subscribe",
+    "unsubscribe",
+    "subscriptions",
+    "matches",
+    "status",
+    "adjustments",
+    "repartition",
+    "explain",
+)
 
 
 def _process(*words: str, code: str = "") -> subprocess.CompletedProcess[str]:

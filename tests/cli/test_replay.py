@@ -13,6 +13,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 
+from ps2stream.cli.load_figures import LoadFigures
 from ps2stream.cli.main import main
 from ps2stream.model.schemas import AFTER_ALL_SEQS, BEFORE_ALL_SEQS, EVENTS, MATCHES, REJECTED
 from ps2stream.testing import oracle
@@ -65,6 +66,28 @@ def test_inline_replay_delivers_what_the_oracle_says(tmp_path: Path) -> None:
     assert len(figures["workers"]) == 3
 
 
+def test_adjustments_and_the_last_loads_are_in_the_report_and_change_no_match(tmp_path: Path) -> None:
+    events = random_events(1_500, seed=31, publication_share=0.8)
+    log, out, report = _write(tmp_path / "e.parquet", events), tmp_path / "out", tmp_path / "r.json"
+    base = ["replay", str(log), "--out", str(out), "--report", str(report), "--engine", "inline", "--quiet"]
+    base += ["--workers", "3", "--batch-events", "60"]
+    assert main([*base, "--window", "50", "--sigma", "1.02", "--balance-target", "1.01"]) == 0
+    assert _matches(out) == sorted(tuple(match) for match in _expected(events).matches)
+    figures = json.loads(report.read_text())
+    assert figures["adjustments"]
+    for adjustment in figures["adjustments"]:
+        assert adjustment["reason"]
+        assert len(adjustment["loads_before"]) == 3
+    loads = LoadFigures.of(figures["loads"])
+    assert loads.sigma == 1.02
+    assert len(loads.workers) == 3
+    assert loads.plans[0] == 1 + len(figures["adjustments"])
+    assert loads.n_subscriptions == figures["live_subscriptions"]
+    assert main([*base, "--adjust", "off"]) == 0
+    figures = json.loads(report.read_text())
+    assert (figures["adjustments"], figures["loads"]) == ([], None)
+
+
 @pytest.mark.parametrize("engine", ["inline", "microbatch"])
 def test_replay_as_a_command(tmp_path: Path, engine: str) -> None:
     events = _from_below_zero(random_events(600, seed=22))
@@ -90,7 +113,10 @@ def test_replay_as_a_command(tmp_path: Path, engine: str) -> None:
     expected = _expected(events)
     assert _matches(out) == sorted(tuple(match) for match in expected.matches)
     assert _rejected(out) == sorted(str(tuple(each)) for each in expected.rejected)
-    assert json.loads(report.read_text())["rejected"] == len(expected.rejected)
+    figures = json.loads(report.read_text())
+    assert figures["rejected"] == len(expected.rejected)
+    assert len(LoadFigures.of(figures["loads"]).workers) == 2
+    assert isinstance(figures["adjustments"], list)
     assert "Traceback" not in done.stderr
     assert "replaying" in done.stderr
 
@@ -157,6 +183,9 @@ def test_the_report_can_go_to_stdout(tmp_path: Path, capsys: pytest.CaptureFixtu
         (["e.parquet", "--sample", "none.parquet"], 3, "none.parquet: no such file or directory"),
         (["e.parquet", "--sample-seed", "-1"], 3, "sample_seed must lie between 0 and 4,294,967,295; got -1"),
         (["e.parquet", "--load", "weight"], 3, "load must be one of candidates, paper; got 'weight'"),
+        (["e.parquet", "--selector", "best"], 3, "selector must be one of dp, gr, si, ra; got 'best'"),
+        (["e.parquet", "--sigma", "1"], 3, "sigma must be above target"),
+        (["e.parquet", "--window", "many"], 2, "argument --window: invalid int value: 'many'"),
         (["e.parquet", "--plan", "none.npz"], 3, "plan none.npz cannot be read"),
         (["notes.txt"], 3, "not a readable Parquet file"),
         (["narrow.parquet"], 3, "column 'op' (string) is missing"),

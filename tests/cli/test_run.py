@@ -40,6 +40,10 @@ def test_a_deployment_from_subscribing_to_matches(tmp_path: Path) -> None:
     assert json.loads(second.stdout.splitlines()[-1])["matches"] == 2
     matches = pq.read_table(home / "out" / "matches").to_pylist()
     assert sorted(row["publication_id"] for row in matches) == ["p0", "p1", "p2", "p3", "p4"]
+    status = json.loads(_call("status", "--json", home=home).stdout)
+    assert status["running"] is False
+    assert [worker["worker"] for worker in status["workers"]] == [0, 1]
+    assert status["window_publications"] == 2
     other = _call("run", "--until-idle", "--workers", "3", home=home)
     assert other.returncode == 3
     assert "was made with n_workers=2; got 3" in other.stderr
@@ -64,6 +68,9 @@ def test_a_job_is_stopped_by_sigterm_and_goes_on(tmp_path: Path) -> None:
             published = True
         if figures["matches"] == 4 or time.monotonic() > deadline:
             break
+    status = _call("status", home=home)
+    assert status.stdout.startswith("the job runs; no loads are known"), "one worker: nothing to adjust"
+    assert _call("repartition", home=home).returncode == 3
     process.send_signal(signal.SIGTERM)
     _, errors = process.communicate(timeout=60)
     assert process.returncode == 0, errors

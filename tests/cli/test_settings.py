@@ -10,6 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from cli.plans import cell_plan
+from ps2stream.balance.settings import AdjustmentSettings
 from ps2stream.cli.settings import (
     PARTITIONER_NAMES,
     add_plan_file,
@@ -78,6 +79,13 @@ def test_every_option_reaches_its_setting(tmp_path: Path) -> None:
         sample_seed=17,
         sample_file=tmp_path / "some.parquet",
     )
+
+
+def test_options_of_load_adjustment_are_part_of_the_settings() -> None:
+    given = settings_from(_parsed("--adjust", "off", "--window", "7"))
+    assert given == Settings(adjustment=AdjustmentSettings("off", window=7))
+    liked = AdjustmentSettings(window=60_000)
+    assert settings_from(_parsed(), liked) == Settings(adjustment=liked)
 
 
 def test_planning_alone_has_no_options_of_a_job() -> None:

@@ -10,7 +10,7 @@ from rich.cells import cell_len
 from rich.console import Console
 
 from ps2stream.demo.live import LiveView, render
-from ps2stream.demo.snapshot import SampleMatch, Snapshot
+from ps2stream.demo.snapshot import AdjustmentLine, SampleMatch, Snapshot
 
 SNAPSHOT = Snapshot(
     elapsed_s=17.2,
@@ -44,17 +44,25 @@ def test_the_screen_shows_every_figure() -> None:
     screen = drawn(SNAPSHOT)
     for figure in (
         "168,456", "140,000", "270,000", "35,000 (25%)", "100,000", "10,262 events/s", "18,000", "380 ms",
-        "910 ms", "0:17 · 0:13 left", "95%", "75,000 subscriptions", "Zürich OR lake", "47.37, 8.54",
+        "910 ms", "0:17 · 0:13 left", "95.0%", "75,000 subscriptions", "Zürich OR lake", "47.37, 8.54",
         "streaming",
     ):  # fmt: skip
         assert figure in screen, figure
 
 
+ADJUSTED = dataclasses.replace(
+    SNAPSHOT,
+    adjustments=tuple(AdjustmentLine(10.0 * i, f"moved {i} cells, " + "long " * 40) for i in range(1, 9)),
+    busy_around="Jundiaí",
+)
+
+
 @pytest.mark.parametrize("width", [60, 80, 100])
 @pytest.mark.parametrize("n_workers", [0, 1, 8, 40])
-def test_the_screen_fits_the_terminal(width: int, n_workers: int) -> None:
+@pytest.mark.parametrize("shown", [SNAPSHOT, ADJUSTED], ids=["calm", "adjusted"])
+def test_the_screen_fits_the_terminal(shown: Snapshot, width: int, n_workers: int) -> None:
     crowded = dataclasses.replace(
-        SNAPSHOT,
+        shown,
         worker_busy=(0.5,) * n_workers,
         worker_subscriptions=(1_000_000,) * n_workers,
         samples=SNAPSHOT.samples * 9,
@@ -88,6 +96,31 @@ def test_the_newest_sample_is_on_top() -> None:
     newer = SampleMatch("s-new", "b", "0.00, 0.00", "b")
     screen = drawn(dataclasses.replace(SNAPSHOT, samples=(older, newer)))
     assert screen.index("s-new") < screen.index("s-old")
+
+
+def test_bars_are_drawn_beside_the_busiest_worker() -> None:
+    calm = drawn(dataclasses.replace(SNAPSHOT, worker_busy=(0.01, 0.02)))
+    first, second = (line for line in calm.splitlines() if "subscriptions" in line and "━" in line)
+    assert (first.count("━"), second.count("━")) == (17, 34)
+    assert "━" not in drawn(dataclasses.replace(SNAPSHOT, worker_busy=(0.0, 0.0)))
+
+
+def test_the_newest_adjustments_are_on_top_and_the_busy_place_below() -> None:
+    shown = dataclasses.replace(ADJUSTED, worker_busy=(0.5,) * 4)
+    screen = drawn(shown)
+    assert "load adjustment" in screen
+    assert screen.index("1:20  moved 8 cells") < screen.index("1:10  moved 7 cells")
+    assert "busy around Jundiaí" in screen
+    assert "moved 6 cells" not in screen, "24 lines have room for two"
+    assert "moved 5 cells" in drawn(shown, height=40)
+    assert "47.37, 8.54" in screen, "a match is always shown"
+
+
+def test_a_screen_that_nothing_was_adjusted_on_has_no_panel_for_it() -> None:
+    assert "load adjustment" not in drawn(SNAPSHOT)
+    drifting = drawn(dataclasses.replace(SNAPSHOT, busy_around="[red]Shenyang\x1b[2J"))
+    assert "nothing to adjust so far" in drifting
+    assert "busy around [red]Shenyang [2J" in drifting
 
 
 def test_keywords_are_marked_in_the_text_and_operators_are_not() -> None:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ps2stream.demo.printable import clock, milliseconds, printable, share
+from ps2stream.demo.printable import byte_count, clock, milliseconds, printable, share
 
 
 @given(st.text(alphabet=st.characters()))
@@ -40,3 +40,22 @@ def test_numbers_that_are_missing_are_dashes() -> None:
     assert share(1, 4) == "25%"
     assert clock(61.2) == "1:01"
     assert clock(-1) == "0:00"
+
+
+@pytest.mark.parametrize(
+    ("n", "text"),
+    [
+        (0, "0 B"),
+        (999, "999 B"),
+        (1_000, "1.0 kB"),
+        (9_949, "9.9 kB"),
+        (9_950, "10 kB"),
+        (812_345, "812 kB"),
+        (999_600, "1.0 MB"),
+        (2_300_000, "2.3 MB"),
+        (45_000_000_000, "45 GB"),
+        (4_500_000_000_000, "4,500 GB"),
+    ],
+)
+def test_bytes_have_a_unit_that_suits_them(n: int, text: str) -> None:
+    assert byte_count(n) == text

@@ -18,6 +18,9 @@ FINAL = Summary(
     latency_p99_ms=12_300.0,
     worker_busy=(0.5, 0.9),
     worker_subscriptions=(50_100, 49_900),
+    n_adjustments=6,
+    moved_bytes=1_800_000,
+    paused_s=0.49,
 )
 
 
@@ -42,3 +45,8 @@ def test_a_run_that_was_stopped_at_once_has_a_summary_too() -> None:
     assert "0 events/s" in text
     assert "- p50" in text
     assert "worker " not in text
+
+
+def test_adjustments_are_counted_with_what_they_moved() -> None:
+    assert "adjustments       6, 1.8 MB moved, stream paused 0.49 s in all" in summary(FINAL)
+    assert "adjustments       none" in summary(dataclasses.replace(FINAL, n_adjustments=0))

@@ -1,12 +1,14 @@
 from __future__ import annotations
 
+import dataclasses
 import io
 import math
+from typing import Any
 
 import pytest
 
 from ps2stream.demo.live import LiveView
-from ps2stream.demo.snapshot import SampleMatch, Snapshot
+from ps2stream.demo.snapshot import AdjustmentLine, SampleMatch, Snapshot
 from ps2stream.demo.view import PlainView, open_view
 
 
@@ -67,6 +69,28 @@ def test_plain_lines_have_the_figures_fit_80_columns_and_carry_no_escape_code() 
     assert all(len(line) <= 80 for line in lines)
     assert "\x1b" not in stream.getvalue()
     assert "\x07" not in stream.getvalue()
+
+
+def test_each_adjustment_and_each_busy_place_gets_one_line_when_it_comes() -> None:
+    stream = io.StringIO()
+    view = PlainView(stream, every_s=1_000.0)
+    first, second = AdjustmentLine(61.0, "moved 14 cells"), AdjustmentLine(75.0, "moved 3 cells")
+    shown = snapshot(60.0)
+    news: dict[str, Any]
+    for news in (
+        {},
+        {"busy_around": "Jundia\u00ed\x1b[2J"},
+        {"busy_around": "Jundia\u00ed\x1b[2J", "adjustments": (first,)},
+        {"busy_around": "Shenyang", "adjustments": (dataclasses.replace(first, words="known now"), second)},
+    ):
+        view.show(dataclasses.replace(shown, **news))
+    lines = stream.getvalue().splitlines()
+    assert lines[3:] == [
+        " 1:00 busy around Jundia\u00ed [2J",
+        " 1:01 moved 14 cells",
+        " 1:00 busy around Shenyang",
+        " 1:15 moved 3 cells",
+    ]
 
 
 def test_a_log_in_ascii_gets_question_marks_and_no_error() -> None:

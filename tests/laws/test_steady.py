@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import contextlib
+from collections.abc import Callable
 from typing import Any
 
 import pyarrow as pa
@@ -61,20 +61,35 @@ def test_the_stream_on_spark_gives_what_the_oracle_says_through_all_kinds_of_adj
     assert {"local", "switch", "unite", "move"} <= set(chaos.made)
 
 
-class Crash(Exception):
+class CrashError(Exception):
     """Stand for the end of a process."""
+
+
+def crashing(original: Callable[..., Any], n_before: int, *, is_done: bool) -> Callable[..., Any]:
+    """Let a function succeed so many times, then end the job just before, or just after, what it does."""
+    n_calls = 0
+
+    def wrapped(*arguments: Any) -> Any:
+        nonlocal n_calls
+        n_calls += 1
+        result = original(*arguments) if is_done or n_calls <= n_before else None
+        if n_calls > n_before:
+            raise CrashError
+        return result
+
+    return wrapped
 
 
 @pytest.mark.parametrize(
     ("owner", "name", "is_done"),
     [
-        (State, "add_plan", False),
+        pytest.param(State, "add_plan", False, marks=pytest.mark.slow),
         (State, "add_plan", True),
-        (AuditLog, "write", True),
-        (SubscriptionLog, "append", False),
+        pytest.param(AuditLog, "write", True, marks=pytest.mark.slow),
+        pytest.param(SubscriptionLog, "append", False, marks=pytest.mark.slow),
         (SubscriptionLog, "append", True),
-        (State, "drop_plans", True),
-        (State, "record_progress", False),
+        pytest.param(State, "drop_plans", True, marks=pytest.mark.slow),
+        pytest.param(State, "record_progress", False, marks=pytest.mark.slow),
     ],
 )
 @pytest.mark.parametrize("seed", [11, pytest.param(12, marks=pytest.mark.slow)])
@@ -87,30 +102,20 @@ def test_a_crash_amid_an_adjustment_changes_nothing(
     is_done: bool,
     seed: int,
 ) -> None:
-    """End a job just before, or just after, a step of an adjustment, several times over; then go on."""
-    events = random_events(1_500, seed=seed, publication_share=0.6)
-    late = place.publish(events, packet_events=50)
-    settings = Settings(n_workers=3, batch_events=150)
-    original = getattr(owner, name)
-    for crash in range(3):
-        n_calls = 0
-
-        def crashing(*arguments: Any, crash: int = crash) -> Any:
-            nonlocal n_calls
-            n_calls += 1
-            result = original(*arguments) if is_done or n_calls <= 1 + crash else None
-            if n_calls > 1 + crash:
-                raise Crash(name)
-            return result
-
-        chaos = Chaos(seed, one_batch(events), share=1.0)
-        with (
-            monkeypatch.context() as patch,
-            contextlib.suppress(PS2StreamError, Crash, StreamingQueryException),
-        ):
-            patch.setattr(owner, name, crashing)
-            place.drain(spark, settings, controller=chaos, snapshot_every=40)
+    events = random_events(1_200, seed=seed, publication_share=0.6)
+    late = place.publish(events, packet_events=40)
+    settings = Settings(n_workers=3, batch_events=120)
+    n_crashes = 0
+    for n_before in (1, 2, 3):
+        with monkeypatch.context() as patch:
+            patch.setattr(owner, name, crashing(getattr(owner, name), n_before, is_done=is_done))
+            try:
+                chaos = Chaos(seed, one_batch(events), share=1.0)
+                place.drain(spark, settings, controller=chaos, snapshot_every=40)
+            except (PS2StreamError, CrashError, StreamingQueryException):
+                n_crashes += 1
     # What comes after is adjusted otherwise than the lost part would have been.
     place.drain(spark, settings, controller=Chaos(seed + 1, one_batch(events)), snapshot_every=40)
     assert place.outcome(late) == sorted_outcome(oracle.run(events))
+    assert n_crashes >= 2
     assert {record.kind for record in State(place.state).adjustments.read()} >= {"local", "switch"}

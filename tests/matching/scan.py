@@ -10,7 +10,8 @@ from typing import NamedTuple
 import numpy as np
 
 from ps2stream.arrays import Int64s, frozen
-from ps2stream.matching.layout import FOREVER, Probes, Subscriptions
+from ps2stream.matching.layout import FOREVER, OWNED_BEFORE, OWNED_NOW, Probes, Subscriptions
+from ps2stream.model.schemas import BEFORE_ALL_SEQS
 from ps2stream.model.space import Grid, Region, column_of, cover, row_of
 from ps2stream.testing.generators import random_point, random_region
 
@@ -40,11 +41,17 @@ class Stored:
 
 
 class Published(NamedTuple):
+    """A publication as one worker gets it, with the terms that this worker owns by the plans in use."""
+
     seq: int
     lon: float
     lat: float
     terms: tuple[int, ...]
     owned: frozenset[int]
+    owned_before: frozenset[int] = frozenset()
+
+    def owned_for(self, is_older: bool) -> frozenset[int]:
+        return self.owned_before if is_older else self.owned
 
 
 class Scan:
@@ -62,26 +69,32 @@ class Scan:
             if seq_from in self.stored:
                 self.stored[seq_from] = replace(self.stored[seq_from], seq_to=seq_to)
 
-    def matches(self, publications: list[Published]) -> list[tuple[int, int]]:
+    def drop(self, seqs: Iterable[int]) -> None:
+        for seq_from in seqs:
+            self.stored.pop(seq_from, None)
+
+    def matches(
+        self, publications: list[Published], switch_seq: int = BEFORE_ALL_SEQS
+    ) -> list[tuple[int, int]]:
         return sorted(
             (row, each.seq_from)
             for row, publication in enumerate(publications)
             for each in self.stored.values()
-            if _reports(each, publication)
+            if _reports(each, publication, switch_seq)
         )
 
     def live(self) -> list[Stored]:
         return [each for each in self.stored.values() if each.seq_to == FOREVER]
 
 
-def _reports(each: Stored, publication: Published) -> bool:
+def _reports(each: Stored, publication: Published, switch_seq: int) -> bool:
     """Tell whether the worker that owns some of a text's terms reports a match."""
     if not each.seq_from < publication.seq < each.seq_to:
         return False
     if not each.region.contains(publication.lon, publication.lat):
         return False
     satisfied = [clause for clause in each.clauses if set(clause) <= set(publication.terms)]
-    return bool(satisfied) and satisfied[0][0] in publication.owned
+    return bool(satisfied) and satisfied[0][0] in publication.owned_for(each.seq_from <= switch_seq)
 
 
 def n_candidates(grid: Grid, max_cells: int, stored: list[Stored], publication: Published) -> int:
@@ -94,7 +107,8 @@ def n_candidates(grid: Grid, max_cells: int, stored: list[Stored], publication: 
         n_columns = 1 << (grid.bits - place.level)
         columns = {(place.column + i) % n_columns for i in range(place.n_columns)}
         if column in columns and place.row <= row < place.row + place.n_rows:
-            n += sum(clause[0] in publication.owned for clause in each.clauses)
+            looked_up = publication.owned | publication.owned_before
+            n += sum(clause[0] in looked_up for clause in each.clauses)
     return n
 
 
@@ -144,14 +158,20 @@ def columns_of(subscriptions: list[Stored]) -> Subscriptions:
     )
 
 
-def probes_of(published: list[Published]) -> Probes:
+def probes_of(published: list[Published], switch_seq: int = BEFORE_ALL_SEQS) -> Probes:
+    bits = [
+        OWNED_NOW * (term in each.owned) | OWNED_BEFORE * (term in each.owned_before)
+        for each in published
+        for term in each.terms
+    ]
     return Probes(
         frozen(np.array([each.seq for each in published], np.int64)),
         frozen(np.array([each.lon for each in published], np.float64)),
         frozen(np.array([each.lat for each in published], np.float64)),
         frozen(offsets(len(each.terms) for each in published)),
         frozen(np.array([term for each in published for term in each.terms], np.uint64)),
-        frozen(np.array([term in each.owned for each in published for term in each.terms], np.bool_)),
+        frozen(np.array(bits, np.uint8)),
+        switch_seq,
     )
 
 

@@ -4,13 +4,13 @@ import random
 import shutil
 from collections import Counter
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from matching.indexes import COUNTERS, built, end, probe
 from matching.scan import (
     TERMS,
     Published,
@@ -19,21 +19,17 @@ from matching.scan import (
     cells_of,
     columns_of,
     n_candidates,
-    probes_of,
     random_publications,
     random_subscriptions,
 )
-from ps2stream.arrays import MappedStorage, frozen
+from ps2stream.arrays import MappedStorage
 from ps2stream.errors import StateError
-from ps2stream.matching import index as index_module
 from ps2stream.matching.index import GI2, GI2Settings
-from ps2stream.matching.layout import DTYPES, FOREVER, HEAD_SIZE, Found
+from ps2stream.matching.layout import DTYPES, FOREVER, Found
+from ps2stream.model.schemas import BEFORE_ALL_SEQS
 from ps2stream.model.space import WORLD, Grid, Region
 
 pytestmark = pytest.mark.kernel
-
-BEFORE_ALL = -(1 << 63)
-COUNTERS = Grid.over((-100.0, -45.0, 130.0, 60.0), 3)
 
 grids = st.builds(
     Grid.over,
@@ -43,34 +39,6 @@ grids = st.builds(
 index_settings = st.builds(GI2Settings, grids, st.just(COUNTERS), st.integers(1, 64))
 seeds = st.integers(0, 1 << 32)
 
-Matches = list[tuple[int, int]]
-
-
-@pytest.fixture
-def tiny_start(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Begin with no room at all, so that every array and table grows again and again."""
-    monkeypatch.setattr(index_module, "initial_sizes", _tiny_sizes)
-
-
-def _tiny_sizes(n_subs: int, n_cells: int) -> dict[str, int]:
-    sizes = dict.fromkeys(DTYPES, 1) | {name: 2 for name in DTYPES if name.startswith(("list_", "map_"))}
-    return sizes | {"head": HEAD_SIZE} | {name: n_cells for name in DTYPES if name.startswith("cell_")}
-
-
-def _probe(index: GI2, published: list[Published], horizon: int = BEFORE_ALL) -> Matches:
-    found = index.probe(probes_of(published), horizon)
-    return sorted(zip(found.publication.tolist(), found.subscription.tolist(), strict=True))
-
-
-def _end(index: GI2, ends: dict[int, int]) -> int:
-    return index.end(frozen(np.array(list(ends), np.int64)), frozen(np.array(list(ends.values()), np.int64)))
-
-
-def _built(settings: GI2Settings, stored: list[Stored], **options: Any) -> GI2:
-    index = GI2.create(settings, **options)
-    index.insert(columns_of(stored))
-    return index
-
 
 @given(index_settings, seeds)
 @settings(max_examples=25, deadline=None)
@@ -78,9 +46,9 @@ def test_probe_finds_what_a_scan_finds(chosen: GI2Settings, seed: int) -> None:
     rng = random.Random(seed)
     scan = Scan()
     scan.insert(random_subscriptions(rng, 40, 1))
-    index = _built(chosen, list(scan.stored.values()))
+    index = built(chosen, list(scan.stored.values()))
     published = random_publications(rng, 40, range(82), list(scan.stored.values()))
-    assert _probe(index, published) == scan.matches(published)
+    assert probe(index, published) == scan.matches(published)
 
 
 @pytest.mark.usefixtures("tiny_start")
@@ -89,7 +57,7 @@ def test_a_history_of_inserts_ends_and_forgetting_finds_what_a_scan_finds(seed: 
     rng = random.Random(seed)
     chosen = GI2Settings(Grid.over(WORLD, rng.randint(1, 12)), COUNTERS, rng.choice((1, 4, 16, 64)))
     index, scan = GI2.create(chosen), Scan()
-    seq, horizon = 1, BEFORE_ALL
+    seq, horizon = 1, BEFORE_ALL_SEQS
     for _ in range(10):
         batch = random_subscriptions(rng, rng.choice((0, 1, 5, 20)), seq)
         again = rng.sample(list(scan.stored.values()), min(3, len(scan.stored)))
@@ -98,14 +66,14 @@ def test_a_history_of_inserts_ends_and_forgetting_finds_what_a_scan_finds(seed: 
         seq += 50
         leaving = rng.sample(scan.live(), len(scan.live()) // 4)
         ends = {each.seq_from: max(each.seq_from + 1, seq - rng.randrange(50)) for each in leaving}
-        assert _end(index, ends) == len(ends)
+        assert end(index, ends) == len(ends)
         scan.end(ends)
         published = random_publications(rng, 8, range(max(0, horizon + 1), seq), list(scan.stored.values()))
-        assert _probe(index, published, horizon) == scan.matches(published)
+        assert probe(index, published, horizon) == scan.matches(published)
         assert index.counts().n_subscriptions == len(scan.live())
         if rng.random() < 0.3:
             index = index.compacted(horizon)
-            assert _probe(index, published, horizon) == scan.matches(published)
+            assert probe(index, published, horizon) == scan.matches(published)
         if rng.random() < 0.5:
             horizon = seq - 1
             scan.stored = {key: each for key, each in scan.stored.items() if each.seq_to > horizon}
@@ -120,9 +88,9 @@ def test_the_size_of_chunks_changes_nothing(chunk: int) -> None:
     index = GI2.create(chosen)
     for start in range(0, len(stored), chunk):
         index.insert(columns_of(stored[start : start + chunk]))
-    whole = _built(chosen, stored)
+    whole = built(chosen, stored)
     published = random_publications(rng, 30, range(402), stored)
-    assert _probe(index, published) == _probe(whole, published)
+    assert probe(index, published) == probe(whole, published)
     for name, counted in whole.cell_counters().items():
         np.testing.assert_array_equal(index.cell_counters()[name], counted, err_msg=name)
     assert index.counts().n_postings == whole.counts().n_postings
@@ -137,40 +105,40 @@ def test_rows_that_are_not_asked_for_are_not_inserted() -> None:
     scan = Scan()
     scan.insert([stored[2], stored[3], stored[11]])
     published = random_publications(rng, 30, range(45), stored)
-    assert _probe(index, published) == scan.matches(published)
+    assert probe(index, published) == scan.matches(published)
     assert index.counts().n_subscriptions == 3
 
 
 def test_inserting_and_ending_again_change_nothing() -> None:
     rng = random.Random(5)
     stored = random_subscriptions(rng, 30, 1)
-    index = _built(GI2Settings(Grid.over(WORLD, 5), COUNTERS), stored)
+    index = built(GI2Settings(Grid.over(WORLD, 5), COUNTERS), stored)
     ends = {each.seq_from: 100 for each in stored[::3]}
-    _end(index, ends)
+    end(index, ends)
     published = random_publications(rng, 30, range(120), stored)
-    found, counts, cells = _probe(index, published), index.counts(), index.cell_counters()
+    found, counts, cells = probe(index, published), index.counts(), index.cell_counters()
     index.insert(columns_of(stored))
-    assert _end(index, ends) == len(ends)
+    assert end(index, ends) == len(ends)
     assert index.counts() == counts
     for name, counted in cells.items():
         np.testing.assert_array_equal(index.cell_counters()[name], counted, err_msg=name)
-    assert _probe(index, published) == found
+    assert probe(index, published) == found
 
 
 def test_ending_what_is_not_stored_is_not_counted() -> None:
-    index = _built(GI2Settings(Grid.over(WORLD, 5), COUNTERS), random_subscriptions(random.Random(1), 3, 1))
-    assert _end(index, {2: 10, 4: 10, -7: 10}) == 0
+    index = built(GI2Settings(Grid.over(WORLD, 5), COUNTERS), random_subscriptions(random.Random(1), 3, 1))
+    assert end(index, {2: 10, 4: 10, -7: 10}) == 0
     assert index.counts().n_ended == 0
 
 
 def test_a_publication_sees_what_began_before_it_and_ends_after_it() -> None:
     everywhere = Stored(10, Region(*WORLD), ((TERMS[0],),))
-    index = _built(GI2Settings(Grid.over(WORLD, 5), COUNTERS), [everywhere])
-    _end(index, {10: 20})
+    index = built(GI2Settings(Grid.over(WORLD, 5), COUNTERS), [everywhere])
+    end(index, {10: 20})
     published = [
         Published(seq, 0.0, 0.0, (TERMS[0],), frozenset({TERMS[0]})) for seq in (9, 10, 11, 19, 20, 21)
     ]
-    assert _probe(index, published) == [(2, 10), (3, 10)]
+    assert probe(index, published) == [(2, 10), (3, 10)]
 
 
 @given(seeds, st.integers(1, 12), st.sampled_from([1, 16, 64]))
@@ -179,20 +147,23 @@ def test_counters_of_cells_add_up(seed: int, bits: int, max_cells: int) -> None:
     rng = random.Random(seed)
     stored = random_subscriptions(rng, 25, 1)
     chosen = GI2Settings(Grid.over(WORLD, bits), COUNTERS, max_cells)
-    index = _built(chosen, stored)
+    index = built(chosen, stored)
     scan = Scan()
     scan.insert(stored)
     published = random_publications(rng, 20, range(52), stored)
     rows = [COUNTERS.cell(each.lon, each.lat) for each in published]
-    matches = Counter(rows[row] for row, _ in _probe(index, published))
+    matches = Counter(rows[row] for row, _ in probe(index, published))
     candidates: Counter[int] = Counter()
+    lookups: Counter[int] = Counter()
     for cell, each in zip(rows, published, strict=True):
         candidates[cell] += n_candidates(chosen.grid, max_cells, stored, each)
+        lookups[cell] += len(each.owned) * len(index.levels_in_use())
     counted = index.cell_counters()
     assert _dense(Counter(rows)) == counted["publications"].tolist()
     assert _dense(matches) == counted["matches"].tolist()
     assert _dense(candidates) == counted["candidates"].tolist()
-    _end(index, {each.seq_from: 100 for each in stored[::2]})
+    assert _dense(lookups) == counted["lookups"].tolist()
+    end(index, {each.seq_from: 100 for each in stored[::2]})
     counted = index.cell_counters()
     touched = [(cell, each.n_bytes) for each in stored[1::2] for cell in cells_of(COUNTERS, each.region)]
     assert _dense(Counter(cell for cell, _ in touched)) == counted["subscriptions"].tolist()
@@ -212,8 +183,8 @@ def _dense(counter: Counter[int]) -> list[int]:
 
 def test_the_counters_of_an_emptied_index_are_zero() -> None:
     stored = random_subscriptions(random.Random(2), 40, 1)
-    index = _built(GI2Settings(Grid.over(WORLD, 5), COUNTERS), stored)
-    _end(index, {each.seq_from: 1000 for each in stored})
+    index = built(GI2Settings(Grid.over(WORLD, 5), COUNTERS), stored)
+    end(index, {each.seq_from: 1000 for each in stored})
     assert not index.cell_counters()["subscriptions"].any()
     assert not index.cell_counters()["bytes"].any()
     assert index.counts().n_subscriptions == 0
@@ -222,17 +193,17 @@ def test_the_counters_of_an_emptied_index_are_zero() -> None:
 def test_probes_remove_dead_postings_only_up_to_the_horizon() -> None:
     point = Region(1.0, 1.0, 1.0, 1.0)
     stored = [Stored(seq, point, ((TERMS[0],),)) for seq in range(1, 11)]
-    index = _built(GI2Settings(Grid.over(WORLD, 5), COUNTERS), stored)
-    _end(index, {seq: 20 + seq for seq in range(1, 7)})
+    index = built(GI2Settings(Grid.over(WORLD, 5), COUNTERS), stored)
+    end(index, {seq: 20 + seq for seq in range(1, 7)})
     here = Published(30, 1.0, 1.0, (TERMS[0],), frozenset({TERMS[0]}))
-    assert _probe(index, [here._replace(seq=22)], horizon=21) == [(0, seq) for seq in range(3, 11)]
+    assert probe(index, [here._replace(seq=22)], horizon=21) == [(0, seq) for seq in range(3, 11)]
     assert index.counts().n_postings == 9, "only the one that ended at 21 is out of reach"
-    assert _probe(index, [here], horizon=24) == [(0, seq) for seq in range(7, 11)]
+    assert probe(index, [here], horizon=24) == [(0, seq) for seq in range(7, 11)]
     assert index.counts().n_postings == 6
-    assert _probe(index, [here], horizon=29) == [(0, seq) for seq in range(7, 11)]
+    assert probe(index, [here], horizon=29) == [(0, seq) for seq in range(7, 11)]
     assert index.counts().n_postings == 4
     index.insert(columns_of([Stored(40, point, ((TERMS[0],),))]))
-    assert _probe(index, [here._replace(seq=50)], horizon=29) == [(0, seq) for seq in (7, 8, 9, 10, 40)]
+    assert probe(index, [here._replace(seq=50)], horizon=29) == [(0, seq) for seq in (7, 8, 9, 10, 40)]
 
 
 def test_a_list_that_was_emptied_can_be_filled_again() -> None:
@@ -242,9 +213,9 @@ def test_a_list_that_was_emptied_can_be_filled_again() -> None:
         stored = [Stored(start + i, point, ((TERMS[0],),)) for i in range(1, 6)]
         index.insert(columns_of(stored))
         here = Published(start + 7, 1.0, 1.0, (TERMS[0],), frozenset({TERMS[0]}))
-        assert _probe(index, [here], horizon=start - 1) == [(0, each.seq_from) for each in stored]
-        _end(index, {each.seq_from: start + 8 for each in stored})
-        assert _probe(index, [here._replace(seq=start + 9)], horizon=start + 8) == []
+        assert probe(index, [here], horizon=start - 1) == [(0, each.seq_from) for each in stored]
+        end(index, {each.seq_from: start + 8 for each in stored})
+        assert probe(index, [here._replace(seq=start + 9)], horizon=start + 8) == []
         assert index.counts().n_postings == 0
 
 
@@ -253,10 +224,10 @@ def test_more_matches_than_there_is_room_for_are_found_all_the_same(room: int) -
     rng = random.Random(room)
     scan = Scan()
     scan.insert([Stored(seq, Region(*WORLD), ((TERMS[seq % 3],),)) for seq in range(1, 40)])
-    index = _built(GI2Settings(Grid.over(WORLD, 5), COUNTERS), list(scan.stored.values()))
+    index = built(GI2Settings(Grid.over(WORLD, 5), COUNTERS), list(scan.stored.values()))
     index._found = Found(np.empty(room, np.int64), np.empty(room, np.int64))
     published = random_publications(rng, 25, range(50), list(scan.stored.values()))
-    found = _probe(index, published)
+    found = probe(index, published)
     assert found == scan.matches(published)
     assert index.counts().n_matches == len(found)
     assert index.counts().n_publications == len(published)
@@ -267,27 +238,27 @@ def test_more_matches_than_there_is_room_for_are_found_all_the_same(room: int) -
 def test_compaction_keeps_matches_and_counters_and_drops_the_rest(seed: int, bits: int) -> None:
     rng = random.Random(seed)
     stored = random_subscriptions(rng, 40, 1)
-    index = _built(GI2Settings(Grid.over(WORLD, bits), COUNTERS), stored)
-    _end(index, {each.seq_from: 100 for each in stored[::4]} | {each.seq_from: 200 for each in stored[1::4]})
+    index = built(GI2Settings(Grid.over(WORLD, bits), COUNTERS), stored)
+    end(index, {each.seq_from: 100 for each in stored[::4]} | {each.seq_from: 200 for each in stored[1::4]})
     published = random_publications(rng, 20, range(101, 300), stored)
-    before = _probe(index, published)
+    before = probe(index, published)
     compacted = index.compacted(100)
     assert compacted.counts().n_ended == len(stored[1::4])
     assert compacted.counts().n_subscriptions == index.counts().n_subscriptions
     for name, counted in index.cell_counters().items():
         np.testing.assert_array_equal(compacted.cell_counters()[name], counted, err_msg=name)
-    assert _probe(compacted, published, horizon=100) == before
+    assert probe(compacted, published, horizon=100) == before
     live = {each.seq_from: 400 for each in stored[2::4]}
-    assert _end(compacted, live) == len(live)
-    assert _end(compacted, {each.seq_from: 400 for each in stored[::4]}) == 0
+    assert end(compacted, live) == len(live)
+    assert end(compacted, {each.seq_from: 400 for each in stored[::4]}) == 0
 
 
 def test_compaction_is_due_when_the_dead_are_many() -> None:
     stored = [Stored(seq, Region(0, 0, 0, 0), ((TERMS[0],),)) for seq in range(1, 1101)]
-    index = _built(GI2Settings(Grid.over(WORLD, 5), COUNTERS), stored)
-    _end(index, dict.fromkeys(range(1, 1025), 2000))
+    index = built(GI2Settings(Grid.over(WORLD, 5), COUNTERS), stored)
+    end(index, dict.fromkeys(range(1, 1025), 2000))
     assert not index.should_compact()
-    _end(index, {1025: 2000})
+    end(index, {1025: 2000})
     assert index.should_compact()
     assert not index.compacted(2000).should_compact()
 
@@ -305,9 +276,9 @@ def test_a_mapped_index_equals_one_on_the_heap_also_when_it_is_opened_again(tmp_
         published = random_publications(rng, 15, range(400), stored)
         heap.insert(columns_of(part))
         mapped.insert(columns_of(part))
-        assert _end(heap, ends) == _end(mapped, ends)
+        assert end(heap, ends) == end(mapped, ends)
         again = GI2.open(chosen, MappedStorage(tmp_path / "arrays"))
-        assert _probe(again, published) == _probe(heap, published)
+        assert probe(again, published) == probe(heap, published)
         assert _without_bytes(again) == _without_bytes(heap)
         mapped = again  # what one object wrote the next one goes on with
     compacted = mapped.compacted(350, MappedStorage(tmp_path / "compacted"))
@@ -318,10 +289,10 @@ def test_a_mapped_index_equals_one_on_the_heap_also_when_it_is_opened_again(tmp_
     heap.insert(columns_of(more))
     published = random_publications(rng, 30, range(1, 1300), [*stored, *more])
     published = [each for each in published if each.seq > 350]
-    assert _probe(moved, published, 350) == _probe(heap, published)
+    assert probe(moved, published, 350) == probe(heap, published)
     assert not (tmp_path / "compacted").exists()
     reopened = GI2.open(chosen, MappedStorage(tmp_path / "moved"))
-    assert _probe(reopened, published, 350) == _probe(heap, published)
+    assert probe(reopened, published, 350) == probe(heap, published)
 
 
 def _without_bytes(index: GI2) -> tuple[int, ...]:
@@ -378,12 +349,12 @@ def test_an_index_for_other_cells_is_not_opened(tmp_path: Path) -> None:
 def test_nothing_to_insert_or_probe_is_fine() -> None:
     index = GI2.create(GI2Settings(Grid.over(WORLD, 6), COUNTERS))
     index.insert(columns_of([]))
-    assert _probe(index, []) == []
+    assert probe(index, []) == []
     assert index.counts().n_subscriptions == 0
     assert index.levels_in_use() == []
 
 
 def test_an_end_that_is_forever_is_no_end() -> None:
-    index = _built(GI2Settings(Grid.over(WORLD, 6), COUNTERS), [Stored(1, Region(*WORLD), ((TERMS[0],),))])
-    assert _end(index, {1: FOREVER}) == 1
+    index = built(GI2Settings(Grid.over(WORLD, 6), COUNTERS), [Stored(1, Region(*WORLD), ((TERMS[0],),))])
+    assert end(index, {1: FOREVER}) == 1
     assert index.counts().n_ended == 0

@@ -15,7 +15,7 @@ from ps2stream.model.space import Region
 from ps2stream.partitioning import PARTITIONERS, partitioner_named
 from ps2stream.partitioning.plan import Plan
 from ps2stream.partitioning.sample import Sample
-from ps2stream.routing.index import GridT
+from ps2stream.routing.index import GridT, route_by
 from ps2stream.routing.layout import Postings
 from ps2stream.text.frequencies import frequency, rarest_first
 
@@ -72,11 +72,11 @@ def test_every_match_meets_at_one_worker(name: str, sample: Sample) -> None:
     postings = Postings(sample.bounds, sample.clause_offsets, frozen(terms[sample.term_offsets[:-1]]))
     grid_t.add(postings)
     stored = grid_t.workers_of(postings)
-    routed = grid_t.route(sample.lon, sample.lat, sample.terms)
+    routed = route_by([grid_t], sample.lon, sample.lat, sample.terms)
     n_matches = 0
     for publication in range(sample.n_publications):
         mine = sample.terms.row(publication)
-        owners = routed.owners[sample.terms.offsets[publication] : sample.terms.offsets[publication + 1]]
+        owners = routed.owners[0, sample.terms.offsets[publication] : sample.terms.offsets[publication + 1]]
         found = dict(zip(mine.tolist(), owners.tolist(), strict=True))
         for row in range(sample.n_subscriptions):
             region = Region(*sample.bounds[4 * row : 4 * row + 4].tolist())

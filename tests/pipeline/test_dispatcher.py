@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import random
+
 import numpy as np
 import pyarrow as pa
 import pytest
 
+from pipeline.deployments import Deployment, local_stream, random_plan
 from pipeline.streams import (
     TOKENIZER,
+    batches_of,
     events_of,
     plan_for,
     publications_of,
@@ -16,9 +20,11 @@ from pipeline.streams import (
     subscribe,
     updates_of,
 )
+from ps2stream.matching.layout import OWNED_BEFORE, OWNED_NOW
 from ps2stream.pipeline.dispatcher import Dispatcher
-from ps2stream.pipeline.packets import ROUTED
+from ps2stream.pipeline.packets import ROUTED, SAMPLED
 from ps2stream.pipeline.registrar import Registrar
+from ps2stream.routing.index import route_by
 from ps2stream.routing.layout import Postings
 from ps2stream.routing.route import NOBODY
 
@@ -32,7 +38,7 @@ def _terms(text: str) -> list[int]:
 def _dispatcher(*rows: object) -> Dispatcher:
     registrar = Registrar(plan_for(events_of()))
     registrar.decide(updates_of(events_of(*rows)))  # type: ignore[arg-type]
-    return Dispatcher(registrar.grid_t, TOKENIZER)
+    return Dispatcher(registrar.grid_ts, TOKENIZER)
 
 
 def test_a_packet_has_all_terms_of_a_publication_and_marks_those_to_look_up() -> None:
@@ -60,7 +66,7 @@ def test_packets_hold_exactly_the_publications_that_routing_names() -> None:
     registrar = Registrar(plan_for(events))
     registrar.decide(updates_of(events))
     publications = publications_of(events)
-    done = Dispatcher(registrar.grid_t, TOKENIZER).dispatch(publications)
+    done = Dispatcher(registrar.grid_ts, TOKENIZER).dispatch(publications)
     valid = [
         row for row in publications.to_pylist() if row["seq"] not in done.rejected.column("seq").to_pylist()
     ]
@@ -68,7 +74,8 @@ def test_packets_hold_exactly_the_publications_that_routing_names() -> None:
     expected: dict[int, dict[int, list[int]]] = {}
     for row in valid:
         terms = TOKENIZER.tokenize(pa.array([row["text"]]))
-        owners = registrar.grid_t.route(np.array([row["lon"]]), np.array([row["lat"]]), terms).owners.tolist()
+        lon, lat = np.array([row["lon"]]), np.array([row["lat"]])
+        (owners,) = route_by(registrar.grid_ts, lon, lat, terms).owners.tolist()
         for worker in set(owners) - {NOBODY}:
             flags = [int(owner == worker) for owner in owners]
             expected.setdefault(worker, {})[row["seq"]] = flags
@@ -92,8 +99,50 @@ def test_removing_what_was_added_leaves_a_dispatcher_that_discards_everything() 
     ).segment
     versions = np.arange(segment.num_rows)
     postings: Postings = registrar.registry.postings(versions)
-    registrar.grid_t.remove(postings)
-    done = Dispatcher(registrar.grid_t, TOKENIZER).dispatch(
+    registrar.grid_ts[0].remove(postings)
+    done = Dispatcher(registrar.grid_ts, TOKENIZER).dispatch(
         publications_of(events_of(publish(9, "p", "fire rain")))
     )
     assert done.n_discarded == 1
+
+
+def test_a_term_is_marked_for_each_plan_by_which_a_worker_owns_it() -> None:
+    rng = random.Random(1)
+    deployment = Deployment(random_plan(rng))
+    events = local_stream(120, 1)
+    first, second = batches_of(events, 60)
+    deployment.process(first)
+    deployment.switch(random_plan(rng))
+    deployment.process(second)
+    publications = publications_of(events)
+    done = Dispatcher(deployment.registrar.grid_ts, TOKENIZER).dispatch(publications)
+    found = {
+        (row["seq"], worker, term): bits
+        for worker, packet in done.packets.items()
+        for row in packet.to_pylist()
+        for term, bits in zip(row["terms"], row["probes"], strict=True)
+    }
+    marked: set[int] = set()
+    for row in publications.to_pylist():
+        terms = TOKENIZER.tokenize(pa.array([row["text"]]))
+        lon, lat = np.array([row["lon"]]), np.array([row["lat"]])
+        now, before = route_by(deployment.registrar.grid_ts, lon, lat, terms).owners
+        for worker in {*now.tolist(), *before.tolist()} - {NOBODY}:
+            for place, term in enumerate(terms.values.tolist()):
+                bits = OWNED_NOW * (now[place] == worker) | OWNED_BEFORE * (before[place] == worker)
+                assert found.pop((row["seq"], worker, term)) == bits
+                marked.add(int(bits))
+    assert not found, "nobody else gets anything"
+    assert marked == {0, OWNED_NOW, OWNED_BEFORE, OWNED_NOW | OWNED_BEFORE}
+
+
+@pytest.mark.parametrize(("n", "step"), [(0, 1), (7, 1), (500, 1), (501, 2), (2300, 5)])
+def test_a_few_publications_at_equal_distances_are_the_sample(n: int, step: int) -> None:
+    rows = [publish(seq, f"p{seq}", f"w{seq} word", lon=seq / 100, lat=-seq / 100) for seq in range(1, n + 1)]
+    sampled = _dispatcher(subscribe(1, "a")).dispatch(publications_of(events_of(*rows))).sampled
+    assert sampled.schema == SAMPLED
+    chosen = range(1, n + 1, step)
+    assert sampled.column("lon").to_pylist() == [seq / 100 for seq in chosen]
+    assert sampled.column("lat").to_pylist() == [-seq / 100 for seq in chosen]
+    found = [sorted(terms) for terms in sampled.column("terms").to_pylist()]
+    assert found == [sorted(_terms(f"w{seq} word")) for seq in chosen], "discarded or not"

@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
+import random
+from collections import Counter
+
+import numpy as np
 import pyarrow as pa
 
+from matching.scan import Stored, columns_of
+from pipeline.deployments import Deployment, local_stream, random_plan
 from pipeline.streams import (
     SETTINGS,
     TOKENIZER,
@@ -19,11 +25,14 @@ from pipeline.streams import (
     updates_of,
 )
 from ps2stream.matching.index import GI2
+from ps2stream.matching.layout import FOREVER
+from ps2stream.model.space import Region
 from ps2stream.partitioning.plan import Plan
 from ps2stream.pipeline.dispatcher import Dispatcher
-from ps2stream.pipeline.packets import FOUND, ROUTED, decode, encode
+from ps2stream.pipeline.packets import CELL_LOADS, FOUND, ROUTED, decode, encode
 from ps2stream.pipeline.registrar import Registrar
-from ps2stream.pipeline.worker import Worker
+from ps2stream.pipeline.worker import WORK_COUNTERS, Worker
+from ps2stream.registry.segments import DROP, END, MOVE, bare_rows, begin_rows, changes, move_rows
 from ps2stream.routing.index import GridT
 
 BEFORE_ALL = -(1 << 63)
@@ -49,11 +58,11 @@ def test_applying_segments_twice_changes_no_match() -> None:
         assert once.index.counts() == twice.index.counts()
 
 
-def _everything(plan: Plan, events: pa.RecordBatch) -> GridT:
+def _everything(plan: Plan, events: pa.RecordBatch) -> list[GridT]:
     """Route by everything that was ever subscribed, so that publications of the whole log are sent."""
     registrar = Registrar(plan)
     registrar.decide(updates_of(events))
-    return registrar.grid_t
+    return registrar.grid_ts
 
 
 def test_a_worker_counts_and_keeps_only_what_concerns_it() -> None:
@@ -88,7 +97,7 @@ def test_a_publication_of_the_same_batch_sees_what_was_there_at_its_seq() -> Non
     plan = plan_for(events)
     registrar = Registrar(plan)
     segment = registrar.decide(updates_of(events)).segment
-    dispatched = Dispatcher(registrar.grid_t, TOKENIZER).dispatch(publications_of(events))
+    dispatched = Dispatcher(registrar.grid_ts, TOKENIZER).dispatch(publications_of(events))
     found = []
     for worker_id, packet in dispatched.packets.items():
         worker = Worker(worker_id, GI2.create(SETTINGS.index_settings(plan)))
@@ -102,3 +111,85 @@ def test_a_packet_of_nothing_matches_nothing() -> None:
     found = worker.match(pa.RecordBatch.from_pylist([], ROUTED), 0)
     assert found.schema == FOUND
     assert found.num_rows == 0
+
+
+def test_a_worker_drops_before_it_stores_so_that_a_subscription_can_change_its_form() -> None:
+    plan = plan_for(events_of())
+    region = Region(0.0, 0.0, 10.0, 10.0)
+    old, new = Stored(5, region, ((1, 2),)), Stored(5, region, ((2, 1),))
+    ids, nobody_else = pa.array(["a"]), pa.array([[0]], pa.large_list(pa.int32()))
+    begun = begin_rows(columns_of([old]), ids, pa.array(["x"]), nobody_else)
+    moved = move_rows(columns_of([new]), ids, nobody_else)
+    dropped = bare_rows(DROP, np.array([5]), np.array([FOREVER]), ids, nobody_else)
+    ended = bare_rows(END, np.array([5]), np.array([9]), ids, nobody_else)
+    for rows in ([dropped, moved], [moved, dropped]):
+        worker = Worker(0, GI2.create(SETTINGS.index_settings(plan)))
+        worker.update(begun)
+        worker.update(pa.concat_batches(rows))
+        assert worker.index.stored(np.array([5])).terms.tolist() == [2, 1]
+    worker.update(pa.concat_batches([dropped, moved, ended]))
+    stored = worker.index.stored(np.array([5]))
+    assert stored.seq_to.tolist() == [9], "what moves and ends in one batch has ended"
+    worker.update(dropped)
+    assert len(worker.index.stored(np.array([5])).seq_from) == 0
+    assert worker.index.counts().n_subscriptions == 0
+    other = Worker(1, GI2.create(SETTINGS.index_settings(plan)))
+    other.update(pa.concat_batches([begun, dropped, moved, ended]))
+    assert (other.n_updates, other.index.counts().n_ended) == (0, 0)
+
+
+def test_segments_with_moves_and_drops_come_to_the_same_when_one_is_applied_twice() -> None:
+    rng = random.Random(2)
+    deployment = Deployment(random_plan(rng))
+    events = local_stream(160, 2)
+    twice = [Worker(each.worker_id, GI2.create(each.index.settings)) for each in deployment.workers]
+    publications = publications_of(events)
+    n_moves = 0
+    for batch in batches_of(events, 8):
+        deployment.disturb(rng)
+        segment = deployment.process(batch)
+        n_moves += changes(segment, MOVE).num_rows
+        for worker in twice:
+            worker.update(segment)
+            worker.update(segment)
+        live = np.array(sorted(deployment.live()))
+        for worker, like in zip(twice, deployment.workers, strict=True):
+            for mine, others in zip(worker.index.stored(live), like.index.stored(live), strict=True):
+                np.testing.assert_array_equal(mine, others)
+            assert worker.index.counts().n_subscriptions == like.index.counts().n_subscriptions
+    once = deployment.matches(publications)
+    deployment.workers = twice
+    assert deployment.matches(publications) == once
+    assert n_moves > 20
+
+
+def test_a_worker_reports_the_work_of_a_batch_and_what_its_cells_hold_now() -> None:
+    events = random_stream(300, 6, n_subscription_ids=40)
+    plan = plan_for(events)
+    registrar = Registrar(plan)
+    worker = Worker(0, GI2.create(SETTINGS.index_settings(plan)))
+    seen = 0
+    for batch in batches_of(events, 60):
+        worker.update(registrar.decide(updates_of(batch)).segment)
+        before = worker.cell_counters()
+        assert set(before) == set(WORK_COUNTERS)
+        packets = Dispatcher(registrar.grid_ts, TOKENIZER).dispatch(publications_of(batch)).packets
+        packet = packets.get(0, pa.RecordBatch.from_pylist([], ROUTED))
+        found = worker.match(packet, BEFORE_ALL)
+        report = worker.cell_loads(before)
+        assert report.schema == CELL_LOADS
+        points = zip(packet.column("lon").to_pylist(), packet.column("lat").to_pylist(), strict=True)
+        published = Counter(plan.grid.cell(lon, lat) for lon, lat in points)
+        cells = report.column("cell").to_pylist()
+        assert cells == sorted(published), "those without a publication are left out"
+        assert report.column("publications").to_pylist() == [published[cell] for cell in cells]
+        assert sum(report.column("matches").to_pylist()) == found.num_rows
+        counters = worker.index.cell_counters()
+        for name in ("subscriptions", "bytes"):
+            assert report.column(name).to_pylist() == counters[name][cells].tolist(), "now, not since"
+        for name in WORK_COUNTERS:
+            assert report.column(name).to_pylist() == (counters[name] - before[name])[cells].tolist()
+        seen += found.num_rows
+        before = worker.cell_counters()
+        assert worker.cell_loads(before).num_rows == 0
+    assert seen > 10

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 from ps2stream.arrays import HeapStorage, MappedStorage, Storage, UInt64s, create_struct
 from ps2stream.errors import StateError
+from ps2stream.model.schemas import BEFORE_ALL_SEQS
 from ps2stream.registry import index as index_module
 from ps2stream.registry.index import Registry
 from ps2stream.registry.layout import DTYPES, HEAD_SIZE, RegistryArrays
@@ -207,3 +208,54 @@ def test_a_registry_of_nothing_answers() -> None:
     assert registry.live_seqs().tolist() == []
     assert registry.compacted(0).n_live == 0
     assert registry.n_bytes > 0
+
+
+@given(batches_of_updates)
+@settings(max_examples=30, deadline=None)
+def test_versions_are_known_by_their_seqs_and_the_newest_one_by_being_last(
+    batches: list[list[Update]],
+) -> None:
+    registry, book, seq = tiny_registry(), Book(), 1
+    assert registry.newest_seq() == BEFORE_ALL_SEQS
+    for updates in batches:
+        seq = _apply(registry, book, seq, updates)
+        ever = np.array(sorted(book.names), np.int64)
+        assert registry.newest_seq() == max(book.names, default=BEFORE_ALL_SEQS)
+        assert registry.versions_of(ever).tolist() == list(range(len(ever)))
+        live = registry.live_versions()
+        assert registry.seq_from(live).tolist() == registry.live_seqs().tolist() == sorted(book.live.values())
+
+
+@given(batches_of_updates, st.data())
+@settings(max_examples=30, deadline=None)
+def test_other_posting_terms_take_the_place_of_those_of_some_versions_only(
+    batches: list[list[Update]], data: st.DataObject
+) -> None:
+    registry, book, seq = tiny_registry(), Book(), 1
+    for updates in batches:
+        seq = _apply(registry, book, seq, updates)
+    ever = sorted(book.names)
+    chosen = data.draw(st.lists(st.sampled_from(ever), unique=True) if ever else st.just([]))
+    counts = [1 + each % 3 for each in chosen]
+    others = [1000 * each + i for each, n in zip(chosen, counts, strict=True) for i in range(n)]
+    nowhere = np.zeros(4 * len(chosen))
+    reposted = Postings(nowhere, np.cumsum([0, *counts], dtype=np.int64), np.array(others, np.uint64))
+    registry.repost(np.array(chosen, np.int64), reposted)
+    postings = registry.postings(np.arange(len(ever)))
+    for row, each in enumerate(ever):
+        terms = postings.terms[postings.offsets[row] : postings.offsets[row + 1]].tolist()
+        n = 1 + each % 3
+        assert terms == ([1000 * each + i for i in range(n)] if each in chosen else [each] * n)
+        assert postings.bounds[4 * row] == each, "regions stay"
+    # It lasts: compaction and later versions keep it.
+    seq = _apply(registry, book, seq, [Update(True, "another")])
+    compacted = registry.compacted(BEFORE_ALL_SEQS)
+    again = compacted.postings(np.arange(len(ever)))
+    np.testing.assert_array_equal(again.terms, postings.terms)
+
+
+def test_what_is_not_known_cannot_be_posted_anew() -> None:
+    registry, book = Registry.create(), Book()
+    _apply(registry, book, 10, [Update(True, "a")])
+    with pytest.raises(StateError, match="does not know"):
+        registry.repost(np.array([11]), Postings(np.zeros(4), np.array([0, 1]), np.array([7], np.uint64)))

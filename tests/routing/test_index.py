@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import random
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -11,45 +12,20 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from matching.scan import TERMS, Stored, offsets, random_subscriptions
-from ps2stream.arrays import HeapStorage, MappedStorage, Ragged, create_struct, frozen
+from matching.scan import TERMS, Stored, cells_of, offsets, random_subscriptions
+from ps2stream.arrays import HeapStorage, Int64s, MappedStorage, Ragged, create_struct, frozen
 from ps2stream.errors import StateError
 from ps2stream.model.space import WORLD, Grid, Region, cover
-from ps2stream.partitioning.plan import H1, Plan, owners_of_cells
-from ps2stream.routing.index import MAX_CELLS, GridT
+from ps2stream.partitioning.plan import Plan, owner, owners_of_cells
+from ps2stream.routing.index import MAX_CELLS, GridT, Routed, route_by
 from ps2stream.routing.layout import DTYPES, H2, HEAD_SIZE, LEVELS, N_KEYS, Postings
 from ps2stream.routing.route import NOBODY
 from ps2stream.testing.generators import random_point
+from routing.plans import space_plan, text_plan
 
 pytestmark = pytest.mark.kernel
 
-BOUNDS = [WORLD, (-30.0, -20.0, 50.0, 60.0), (7.0, 7.0, 7.0, 7.0)]
 seeds = st.integers(0, 1 << 32)
-
-
-def space_plan(rng: random.Random, n_workers: int, bits: int) -> Plan:
-    grid = Grid.over(rng.choice(BOUNDS), bits)
-    owners = np.array([rng.randrange(n_workers) for _ in range(grid.n_cells)], np.int32)
-    return Plan(1, "by hand", n_workers, grid, owners_of_cells(owners))
-
-
-def text_plan(rng: random.Random, n_workers: int, bits: int) -> Plan:
-    """Let some cells belong to a worker and others to tables of terms with a few default workers."""
-    grid = Grid.over(rng.choice(BOUNDS), bits)
-    n_tables = 3
-    owners = np.array([rng.randrange(-n_tables, n_workers) for _ in range(grid.n_cells)], np.int32)
-    tables = [sorted(rng.sample(TERMS, rng.randrange(len(TERMS)))) for _ in range(n_tables)]
-    workers = [[rng.randrange(n_workers) for _ in table] for table in tables]
-    defaults = [rng.sample(range(n_workers), rng.randint(1, n_workers)) for _ in range(n_tables)]
-    h1 = H1(
-        owners,
-        offsets(map(len, tables)),
-        np.array([*itertools.chain(*tables)], np.uint64),
-        np.array([*itertools.chain(*workers)], np.int32),
-        offsets(map(len, defaults)),
-        np.array([*itertools.chain(*defaults)], np.int32),
-    )
-    return Plan(1, "by hand", n_workers, grid, h1)
 
 
 def postings_of(stored: list[Stored]) -> Postings:
@@ -60,13 +36,20 @@ def postings_of(stored: list[Stored]) -> Postings:
     )
 
 
+def route_all(versions: list[GridT], points: list[tuple[float, float]], texts: list[list[int]]) -> Routed:
+    lon, lat = np.array(points, np.float64).reshape(-1, 2).T
+    values = np.array([*itertools.chain(*texts)], np.uint64)
+    return route_by(versions, frozen(lon), frozen(lat), Ragged(frozen(values), frozen(_starts(texts))))
+
+
 def routed(grid_t: GridT, points: list[tuple[float, float]], texts: list[list[int]]) -> list[list[int]]:
     """Return the owner of every term of every publication."""
-    lon, lat = (frozen(np.array(column, np.float64)) for column in zip(*points, strict=True))
-    starts = offsets(map(len, texts))
-    values = np.array([term for text in texts for term in text], np.uint64)
-    owners = grid_t.route(lon, lat, Ragged(frozen(values), frozen(starts))).owners.tolist()
-    return [owners[a:b] for a, b in itertools.pairwise(starts.tolist())]
+    (owners,) = route_all([grid_t], points, texts).owners.tolist()
+    return [owners[a:b] for a, b in itertools.pairwise(_starts(texts).tolist())]
+
+
+def _starts(texts: list[list[int]]) -> Int64s:
+    return offsets(map(len, texts))
 
 
 def inside(rng: random.Random, region: Region) -> tuple[float, float]:
@@ -160,14 +143,12 @@ def test_publications_nobody_waits_for_are_discarded_and_the_others_counted_once
     )
     grid_t.add(postings_of([west, both]))
     texts = [[TERMS[0], TERMS[1]], [TERMS[0]], [TERMS[0]], [], [TERMS[1]]]
-    starts = offsets(map(len, texts))
-    terms = Ragged(frozen(np.array([*itertools.chain(*texts)], np.uint64)), frozen(starts))
-    lon = frozen(np.array([-5.0, -7.0, -7.0, -7.0, 3.0]))
-    done = grid_t.route(lon, frozen(np.ones(5)), terms)
+    done = route_all([grid_t], [(lon, 1.0) for lon in (-5.0, -7.0, -7.0, -7.0, 3.0)], texts)
     # H2 knows cells, not regions: what is in the cell of a subscription may still miss its region.
     assert done.n_publications.tolist() == [3, 1]
+    assert [done.rows.row(worker).tolist() for worker in range(2)] == [[0, 1, 2], [4]]
     assert done.n_discarded == 1
-    assert done.owners.tolist() == [0, 0, 0, 0, 1]
+    assert done.owners.tolist() == [[0, 0, 0, 0, 1]]
 
 
 def _tiny(plan: Plan, storage: MappedStorage | None = None) -> GridT:
@@ -226,7 +207,99 @@ def test_no_subscriptions_and_no_publications_are_fine() -> None:
     grid_t = GridT.create(space_plan(random.Random(1), 2, 3))
     grid_t.add(postings_of([]))
     assert grid_t.workers_of(postings_of([])).n_rows == 0
-    nothing = Ragged(frozen(np.empty(0, np.uint64)), frozen(np.zeros(1, np.int64)))
-    done = grid_t.route(frozen(np.empty(0)), frozen(np.empty(0)), nothing)
+    assert grid_t.marks_of(postings_of([])).shape == (0, 2)
+    done = route_all([grid_t], [], [])
     assert done.n_publications.tolist() == [0, 0]
     assert done.n_discarded == 0
+
+
+@given(seeds, st.integers(1, 6), st.integers(1, 6), st.booleans())
+@settings(max_examples=25, deadline=None)
+def test_by_two_plans_a_publication_goes_to_whom_it_goes_by_one_of_them(
+    seed: int, n_workers: int, bits: int, by_text: bool
+) -> None:
+    rng = random.Random(seed)
+    newer = GridT.create((text_plan if by_text else space_plan)(rng, n_workers, bits))
+    older = GridT.create((space_plan if by_text else text_plan)(rng, n_workers, rng.randint(1, 6)))
+    stored = random_subscriptions(rng, 24, 1)
+    newer.add(postings_of(stored[:12]))
+    older.add(postings_of(stored[12:]))
+    points = [random_point(rng, rng.choice(stored).bounds) for _ in range(30)]
+    texts = [rng.sample(TERMS, rng.randint(0, 4)) for _ in points]
+    both = route_all([newer, older], points, texts)
+    alone = [route_all([grid_t], points, texts) for grid_t in (newer, older)]
+    assert both.owners.tolist() == [each.owners[0].tolist() for each in alone], "newest first"
+    for worker in range(n_workers):
+        rows = both.rows.row(worker).tolist()
+        assert rows == sorted(set(rows)), "once, also where both plans send it"
+        assert set(rows) == {row for each in alone for row in each.rows.row(worker).tolist()}
+    sent = {row for worker in range(n_workers) for row in both.rows.row(worker).tolist()}
+    assert both.n_discarded == len(points) - len(sent), "only what nobody wants under either"
+    assert both.n_publications.tolist() == [len(both.rows.row(worker)) for worker in range(n_workers)]
+    assert route_all([older, newer], points, texts).owners.tolist() == both.owners[::-1].tolist()
+
+
+def test_what_one_plan_discards_the_other_may_want() -> None:
+    plans = [
+        Plan(version, "by hand", 2, Grid.over(WORLD, 1), owners_of_cells(np.full(4, worker, np.int32)))
+        for version, worker in ((2, 1), (1, 0))
+    ]
+    newer, older = map(GridT.create, plans)
+    newer.add(postings_of([Stored(9, Region(0, 0, 5, 5), ((TERMS[0],),))]))
+    older.add(postings_of([Stored(1, Region(0, 0, 5, 5), ((TERMS[1],),))]))
+    texts = [[TERMS[0]], [TERMS[1]], [TERMS[0], TERMS[1]], [TERMS[2]], []]
+    done = route_all([newer, older], [(1.0, 1.0)] * 5, texts)
+    assert done.owners.tolist() == [
+        [1, NOBODY, 1, NOBODY, NOBODY],
+        [NOBODY, 0, NOBODY, 0, NOBODY],
+    ]
+    assert [done.rows.row(worker).tolist() for worker in range(2)] == [[1, 2], [0, 2]]
+    assert done.n_discarded == 2
+
+
+@given(seeds, st.integers(1, 5), st.booleans())
+@settings(max_examples=15, deadline=None)
+def test_marks_name_the_owners_of_posting_terms_in_all_cells_of_a_region(
+    seed: int, bits: int, by_text: bool
+) -> None:
+    rng = random.Random(seed)
+    plan = (text_plan if by_text else space_plan)(rng, 4, bits)
+    stored = random_subscriptions(rng, 15, 1)
+    grid_t = GridT.create(plan)
+    marks = grid_t.marks_of(postings_of(stored))
+    assert marks.shape == (15, 4)
+    for row, each in enumerate(stored):
+        expected = {
+            int(owner(plan.h1, cell, np.uint64(clause[0])))
+            for cell in cells_of(plan.grid, each.region)
+            for clause in each.clauses
+        }
+        assert np.flatnonzero(marks[row]).tolist() == sorted(expected)
+        assert grid_t.workers_of(postings_of(stored)).row(row).tolist() == sorted(expected)
+
+
+def test_other_owners_change_who_gets_a_publication_but_not_whether_anybody_does() -> None:
+    rng = random.Random(4)
+    plan = text_plan(rng, 4, 4)
+    grid_t = GridT.create(plan)
+    stored = random_subscriptions(rng, 30, 1)
+    grid_t.add(postings_of(stored))
+    turned = plan.h1._replace(
+        cell_owner=np.where(plan.h1.cell_owner >= 0, (plan.h1.cell_owner + 1) % 4, plan.h1.cell_owner)
+    )
+    adjusted = grid_t.adjusted(replace(plan, version=2, h1=turned))
+    points = [random_point(rng, rng.choice(stored).bounds) for _ in range(40)]
+    one, other = (route_all([each], points, [TERMS] * 40) for each in (grid_t, adjusted))
+    assert one.n_discarded == other.n_discarded < 40
+    np.testing.assert_array_equal(one.owners == NOBODY, other.owners == NOBODY)
+    assert one.owners.tolist() != other.owners.tolist()
+    fresh = GridT.create(adjusted.plan)
+    fresh.add(postings_of(stored))
+    assert other.owners.tolist() == route_all([fresh], points, [TERMS] * 40).owners.tolist()
+    # It goes on counting where the other one stopped, in the same storage.
+    more = random_subscriptions(rng, 400, 1000)
+    adjusted.add(postings_of(more))
+    adjusted.remove(postings_of(stored))
+    fresh.add(postings_of(more))
+    fresh.remove(postings_of(stored))
+    assert adjusted.n_live == fresh.n_live

@@ -27,8 +27,9 @@ class WorkCosts(NamedTuple):
     match: float
 
 
-#: Fitted to the busy time of workers (``python -m bench.adjustment costs``), and rounded.
-WORK_COSTS = WorkCosts(publication=100.0, lookup=60.0, candidate=8.0, match=120.0)
+#: Fitted to the busy time of workers on Q1, Q2 and Q3 with 300,000 and 400,000 subscriptions, and rounded:
+#: the time of a worker comes within 7 % of it (docs/performance.md). What a match costs is mostly to send it.
+WORK_COSTS = WorkCosts(publication=700.0, lookup=150.0, candidate=15.0, match=300.0)
 
 
 class CellTable(NamedTuple):

@@ -54,9 +54,9 @@ class LocalAdjustment:
     after: Float64s
 
 
-def is_unbalanced(halves: Sequence[Float64s], sigma: float) -> bool:
-    """Say whether the constraint is violated, and was so before: a passing peak is no reason to move."""
-    return all(balance_of(loads.tolist()) > sigma for loads in halves)
+def is_unbalanced(periods: Sequence[Float64s], sigma: float) -> bool:
+    """Say whether the constraint is violated in each of some periods: a passing peak is no reason to move."""
+    return all(balance_of(loads.tolist()) > sigma for loads in periods)
 
 
 def adjust(

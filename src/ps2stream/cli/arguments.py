@@ -1,4 +1,4 @@
-"""Types of arguments: points, regions and text.
+"""Types of arguments: points, regions, text and counts.
 
 Only the notation is checked here; whether numbers lie on the map is for the model to say.
 """
@@ -47,6 +47,21 @@ def unicode_text(text: str) -> str:
     except UnicodeEncodeError:
         raise argparse.ArgumentTypeError(f"must be valid Unicode; got {text!r}") from None
     return text
+
+
+def natural(text: str) -> int:
+    """Read a whole number above 0."""
+    number = count(text)
+    if number == 0:
+        raise argparse.ArgumentTypeError(f"must be a whole number above 0; got {text!r}")
+    return number
+
+
+def count(text: str) -> int:
+    """Read a whole number, 0 or more."""
+    if not (text.isascii() and text.isdigit()):
+        raise argparse.ArgumentTypeError(f"must be a whole number; got {text!r}")
+    return int(text)
 
 
 def _numbers(text: str, notation: str) -> list[float]:

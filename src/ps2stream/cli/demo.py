@@ -16,6 +16,9 @@ their real frequency, topics that differ by region) while subscriptions come and
 publications to one change. On a terminal you watch throughput, latency, the load of each
 worker and some of the matches; elsewhere a line every few seconds. It ends with a summary
 and leaves nothing behind. Ctrl-C ends it early.
+
+With --drift another part of the world becomes busy every 15 seconds, and you watch how cells move from
+worker to worker after it. Loads are counted over a shorter window then (--window 60000 --sigma 1.3).
 """
 
 _EPILOG = """\
@@ -23,6 +26,7 @@ examples:
   ps2stream demo
   ps2stream demo --seconds 20 --rate 0          as fast as this machine goes
   ps2stream demo --subscriptions 1000000 --workers 8
+  ps2stream demo --drift                        see the load being adjusted
 """
 
 
@@ -46,19 +50,25 @@ def add_parser(subparsers: Any) -> None:
     parser.add_argument(
         "--seed", metavar="N", type=int, default=7, help="another seed, another stream (default: 7)"
     )
+    parser.add_argument(
+        "--drift", action="store_true", help="let the busiest part of the world change, and load follow it"
+    )
     add_settings(parser)
     parser.set_defaults(run=run)
 
 
 def run(arguments: argparse.Namespace) -> int:
-    from ps2stream.demo.show import DemoSettings, Show
+    from ps2stream.demo.show import DRIFTING, DemoSettings, Show
     from ps2stream.demo.summary import summary
     from ps2stream.demo.view import open_view
 
-    demo = DemoSettings(arguments.seconds, arguments.subscriptions, arguments.rate, arguments.seed)
+    demo = DemoSettings(
+        arguments.seconds, arguments.subscriptions, arguments.rate, arguments.seed, arguments.drift
+    )
+    settings = settings_from(arguments, DRIFTING if arguments.drift else None)
     view = open_view(sys.stdout)
     try:
-        final = Show(demo, settings_from(arguments), view).run()
+        final = Show(demo, settings, view).run()
     finally:
         view.close()
     print(summary(final))

@@ -68,7 +68,7 @@ def run(arguments: argparse.Namespace) -> int:
     home = home_from(arguments)
     publication = _publication(arguments, home)
     version = _version(arguments, home, publication)
-    explanation = explain(publication, version, Tokenizer(home.stop_words()), _plan(home))
+    explanation = explain(publication, version, Tokenizer(home.stop_words()), _plan(home, version))
     if arguments.json:
         print_json(object_of(explanation))
     else:
@@ -109,7 +109,14 @@ def _version(arguments: argparse.Namespace, home: Home, publication: Publication
     return Version(arguments.expression, Region(*arguments.region))
 
 
-def _plan(home: Home) -> Plan | None:
+def _plan(home: Home, version: Version) -> Plan | None:
+    """Return the plan that a version is routed by: of two, the older one if it began before the newer."""
     from ps2stream.pipeline.state import State
 
-    return State(home.state).plan() if home.has_state else None
+    if not home.has_state:
+        return None
+    state = State(home.state)
+    newest, *older = state.routing()
+    if older and version.seq_from is not None and version.seq_from <= newest.after_seq:
+        return state.plan(older[0].plan)
+    return state.plan(newest.plan)

@@ -14,8 +14,13 @@ import json
 import os
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from ps2stream.errors import StateError
+
+if TYPE_CHECKING:
+    from ps2stream.config import Settings
+    from ps2stream.pipeline.state import State
 
 DEFAULT = "./ps2stream-data"
 VARIABLE = "PS2STREAM_HOME"
@@ -46,11 +51,20 @@ class Home:
 
     def stop_words(self) -> tuple[str, ...]:
         """Return the stop words that the job was started with; none before its first start."""
-        if not self.has_state:
-            return ()
+        return self._fixed()["stop_words"] if self.has_state else ()
+
+    def settings(self) -> Settings:
+        """Return the settings that the job is bound to; all others are defaults."""
+        from ps2stream.config import Settings
+
+        return Settings(**self._fixed("n_workers", "partitioner", "grid_bits", "max_cells"))
+
+    def _fixed(self, *names: str) -> dict[str, Any]:
+        """Read the stop words, and what else is asked for."""
         path = self.state / "job.json"
         try:
-            return tuple(json.loads(path.read_text(encoding="utf-8"))["stop_words"])
+            about = json.loads(path.read_text(encoding="utf-8"))
+            return {"stop_words": tuple(about["stop_words"]), **{name: about[name] for name in names}}
         except (OSError, ValueError, KeyError, TypeError) as error:
             raise StateError(f"{path} cannot be read: {error!r}") from error
 
@@ -68,3 +82,12 @@ def add_home(parser: argparse.ArgumentParser) -> None:
 
 def home_from(arguments: argparse.Namespace) -> Home:
     return Home(arguments.home)
+
+
+def state_of(home: Home) -> State:
+    """Return the state of a home; raise if no job was ever started there."""
+    from ps2stream.pipeline.state import State
+
+    if not home.has_state:
+        raise StateError(f"no job was started in {home.directory} yet; 'ps2stream run' starts one")
+    return State(home.state)

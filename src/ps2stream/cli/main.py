@@ -31,6 +31,9 @@ COMMANDS = {
     "unsubscribe": "end subscriptions",
     "subscriptions": "list the live subscriptions",
     "matches": "show what was delivered, and follow what comes",
+    "status": "show how the load of a job is spread",
+    "adjustments": "show what load adjustment did, and why",
+    "repartition": "consider a new plan for a running job, or say what it would gain",
     "explain": "say why a publication does or does not match a subscription",
 }
 
@@ -39,7 +42,8 @@ Alerts by place and words, at stream scale: publications (a point and a text) me
 (a region and an expression of keywords), each match delivered exactly once.
 
 A deployment lives in one directory, its home (--home DIR, or PS2STREAM_HOME, or ./ps2stream-data):
-publish, subscribe and unsubscribe add to its journal, run matches, matches and explain show what came of it.
+publish, subscribe and unsubscribe add to its journal, run matches, matches and explain show what came of it,
+status and adjustments how the load is spread and moved.
 """
 
 _EPILOG = f"""\

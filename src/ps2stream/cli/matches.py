@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from ps2stream.cli import exits
-from ps2stream.cli.arguments import unicode_text
+from ps2stream.cli.arguments import natural, unicode_text
 from ps2stream.cli.home import Home, add_home, home_from
 from ps2stream.cli.output import Columns, note, print_json
 
@@ -48,7 +48,7 @@ def add_parser(subparsers: Any) -> None:
         "--subscription", metavar="ID", type=unicode_text, help="only those of this subscription"
     )
     parser.add_argument("--since", metavar="SEQ", type=int, help="only publications from this seq on")
-    parser.add_argument("--limit", metavar="N", type=_natural, help="end after so many")
+    parser.add_argument("--limit", metavar="N", type=natural, help="end after so many")
     parser.add_argument("--text", action="store_true", help="show the texts, too")
     parser.add_argument(
         "--follow", action="store_true", help="go on with what comes, until Ctrl-C: exit code 0"
@@ -132,10 +132,3 @@ class _Texts:
             # Left open to the end of the process, which is the end of this command.
             self._published = PublishedTexts(Journal.open(self._home.journal))
         return self._published.text(seq)
-
-
-def _natural(text: str) -> int:
-    number = int(text) if text.isascii() and text.isdigit() else 0
-    if number < 1:
-        raise argparse.ArgumentTypeError(f"must be a whole number above 0; got {text!r}")
-    return number

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from ps2stream.config import Settings
     from ps2stream.partitioning.plan import Plan
     from ps2stream.pipeline.event_log import EventLog
+    from ps2stream.pipeline.replay import Replayed
     from ps2stream.pipeline.tally import Tally
 
 _DESCRIPTION = """\
@@ -36,6 +37,7 @@ _EPILOG = """\
 examples:
   ps2stream replay events.parquet --out result --report report.json
   ps2stream replay events/ --out result --report - --engine microbatch --workers 8
+  ps2stream replay events.parquet --out result --report - --adjust off
   ps2stream replay events.parquet --out result --report - --plan plan.npz
 """
 
@@ -87,14 +89,15 @@ def run(arguments: argparse.Namespace) -> int:
             advance(tally.n_events, f"{tally.n_matches:,} matches")
 
         replay = _inline if arguments.engine == "inline" else _microbatch
-        tally, wall_s = replay(events, arguments.out, settings, on_progress, plan)
+        replayed = replay(events, arguments.out, settings, on_progress, plan)
     report = {
         "engine": arguments.engine,
         "partitioner": settings.partitioner,
         "n_workers": settings.n_workers,
         "n_dispatchers": settings.n_dispatchers,
         "batch_events": settings.batch_events,
-        **tally.report(wall_s),
+        **replayed.tally.report(replayed.wall_s),
+        "loads": replayed.loads,
         "total_s": time.monotonic() - started,
     }
     text = json.dumps(report, indent=2)
@@ -105,9 +108,7 @@ def run(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def _inline(
-    events: EventLog, out: Path, settings: Settings, on_progress: Any, plan: Plan | None
-) -> tuple[Tally, float]:
+def _inline(events: EventLog, out: Path, settings: Settings, on_progress: Any, plan: Plan | None) -> Replayed:
     from ps2stream.pipeline.replay import replay_inline
     from ps2stream.pipeline.warm import warm
 
@@ -117,7 +118,7 @@ def _inline(
 
 def _microbatch(
     events: EventLog, out: Path, settings: Settings, on_progress: Any, plan: Plan | None
-) -> tuple[Tally, float]:
+) -> Replayed:
     from ps2stream.pipeline.spark.replay import replay_microbatch
     from ps2stream.pipeline.spark.session import local_session, warm_up
 

@@ -28,7 +28,8 @@ as Parquet, every match exactly once. Stop it with Ctrl-C or kill it: started ag
 where it was. A line of figures every few seconds goes to stderr.
 
 The first start makes the plan, from what the journal holds by then (or --sample FILE, or --plan
-FILE); later ones go on with it.
+FILE); later ones go on with it. When load drifts it is moved, and plans are made anew: 'ps2stream
+status' shows the loads, 'ps2stream adjustments' what was done.
 """
 
 _EPILOG = """\

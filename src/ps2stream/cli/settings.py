@@ -6,7 +6,10 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from ps2stream.cli.adjustment_settings import add_adjustment_settings, adjustment_from
+
 if TYPE_CHECKING:
+    from ps2stream.balance.settings import AdjustmentSettings
     from ps2stream.config import Settings
     from ps2stream.partitioning.plan import Plan
 
@@ -42,6 +45,7 @@ def add_settings(parser: argparse.ArgumentParser) -> None:
     plan.add_argument(
         "--sample", metavar="FILE", type=Path, help="draw the sample from this event log, not from the stream"
     )
+    add_adjustment_settings(parser)
 
 
 def add_plan_settings(parser: argparse.ArgumentParser) -> None:
@@ -58,6 +62,20 @@ def add_plan_file(parser: argparse.ArgumentParser) -> None:
         metavar="FILE",
         type=Path,
         help="route by a plan that 'ps2stream partition' has saved, in place of making one from a sample",
+    )
+
+
+def add_costs(group: argparse._ArgumentGroup) -> None:
+    """Add the options that say what loads are."""
+    group.add_argument(
+        "--load", metavar="NAME", help="what counts as load: candidates, paper (default: candidates)"
+    )
+    group.add_argument(
+        "--calibrate",
+        action="store_true",
+        default=None,
+        help="measure the costs of this machine on the sample before planning; "
+        "otherwise the standard costs are used",
     )
 
 
@@ -80,16 +98,7 @@ def _add_plan(parser: argparse.ArgumentParser) -> argparse._ArgumentGroup:
         metavar="NAME",
         help=f"how the load is divided: {', '.join(PARTITIONER_NAMES)} (default: hybrid)",
     )
-    group.add_argument(
-        "--load", metavar="NAME", help="what counts as load: candidates, paper (default: candidates)"
-    )
-    group.add_argument(
-        "--calibrate",
-        action="store_true",
-        default=None,
-        help="measure the costs of this machine on the sample before planning; "
-        "otherwise the standard costs are used",
-    )
+    add_costs(group)
     group.add_argument(
         "--sample-events", metavar="N", type=int, help="events that the plan is made from (default: 200000)"
     )
@@ -105,8 +114,8 @@ def _add_plan(parser: argparse.ArgumentParser) -> argparse._ArgumentGroup:
     return group
 
 
-def settings_from(arguments: argparse.Namespace) -> Settings:
-    """Build the settings; what was not given keeps its default."""
+def settings_from(arguments: argparse.Namespace, adjustment: AdjustmentSettings | None = None) -> Settings:
+    """Build the settings; what was not given keeps its default, or is as in ``adjustment``."""
     from ps2stream.config import Settings
     from ps2stream.errors import ConfigError
     from ps2stream.pipeline.event_log import EventLog
@@ -124,7 +133,7 @@ def settings_from(arguments: argparse.Namespace) -> Settings:
             given["stop_words"] = tuple(arguments.stop_words.read_text(encoding="utf-8").split())
         except (OSError, UnicodeDecodeError) as error:
             raise ConfigError(f"stop words {arguments.stop_words} cannot be read: {error}") from error
-    return Settings(**given)
+    return Settings(**given, adjustment=adjustment_from(arguments, adjustment))
 
 
 def settings_and_plan(arguments: argparse.Namespace) -> tuple[Settings, Plan | None]:

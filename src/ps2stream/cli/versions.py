@@ -10,10 +10,9 @@ from ps2stream.cli.home import Home
 from ps2stream.cli.subscribed import decisions, pending, settled
 from ps2stream.errors import JournalError
 from ps2stream.journal import Journal
-from ps2stream.matching.layout import FOREVER
 from ps2stream.model.schemas import BEFORE_ALL_SEQS
 from ps2stream.model.space import Region
-from ps2stream.registry.segments import BOUNDS
+from ps2stream.registry.segments import BEGIN, BOUNDS, END
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,9 +73,9 @@ def _words(home: Home, journal: Journal, subscription_id: str) -> pa.Table:
     for word in update.valid.to_pylist():
         said[word["seq"]] = word
     for row in decisions(home, [subscription_id]).rows.to_pylist():
-        if row["seq_to"] == FOREVER:
+        if row["change"] == BEGIN:
             said[row["seq_from"]] = {**row, "seq": row["seq_from"], "is_subscribe": True}
-        else:
+        elif row["change"] == END:
             # An end that another subscribe caused is that subscribe, and stays it.
             said.setdefault(row["seq_to"], {"seq": row["seq_to"], "is_subscribe": False})
     if not said and update.rejected.num_rows:

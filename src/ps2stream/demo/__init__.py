@@ -6,8 +6,9 @@ own mixture of them), and subscribe to what ``interests`` makes up from the same
 that subscriptions and publications meet as they would in life. Everything is drawn from one seed.
 
 ``view`` shows a running job: ``live`` on a terminal, plain lines elsewhere, both fed with the immutable
-``Snapshot`` of ``snapshot``; ``summary`` writes the last words. What the stream says is never trusted:
-it passes ``printable`` before it reaches a screen.
+``Snapshot`` of ``snapshot``; ``adjustments`` puts what load adjustment did into words, and ``summary``
+writes the last ones. What the stream says is never trusted: it passes ``printable`` before it reaches a
+screen.
 
 Nothing in here knows the engine, and the engine knows nothing of it.
 """

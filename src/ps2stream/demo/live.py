@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import deque
-from typing import TextIO
+from typing import NamedTuple, TextIO
 
 from rich.box import ROUNDED
 from rich.console import Console, Group, RenderableType
@@ -15,7 +15,7 @@ from rich.text import Text
 
 from ps2stream.demo.charts import bar, sparkline
 from ps2stream.demo.printable import clock, milliseconds, printable, share
-from ps2stream.demo.snapshot import SampleMatch, Snapshot
+from ps2stream.demo.snapshot import AdjustmentLine, SampleMatch, Snapshot
 
 _N_RATES = 60
 _WIDEST = 100
@@ -23,8 +23,10 @@ _WIDEST = 100
 _WORKER_FIGURES_WIDTH = 46
 _MOST_WORKERS = 8
 _MOST_SAMPLES = 5
-# Lines of the screen that neither workers nor samples take.
+_MOST_ADJUSTMENTS = 4
+# Lines of the screen that neither workers nor samples nor adjustments take, and those of a frame.
 _FIXED_LINES = 14
+_FRAME_LINES = 2
 _STREAMING = "streaming"
 _OPERATORS = {"AND", "OR", "NOT"}
 
@@ -52,17 +54,43 @@ class LiveView:
 
 def render(snapshot: Snapshot, rates: tuple[float, ...], width: int, height: int) -> RenderableType:
     """Draw one screen of at most ``height`` lines, as far as the fixed ones allow it."""
-    n_workers = min(len(snapshot.worker_busy), _MOST_WORKERS)
-    n_samples = max(1, min(_MOST_SAMPLES, (height - _FIXED_LINES - n_workers) // 2))
+    room = _Room.of(snapshot, height)
     sections: list[RenderableType] = [_figures(snapshot), _throughput(snapshot, rates)]
     if snapshot.worker_busy:
-        sections.append(_panel("workers", _workers(snapshot, max(8, width - _WORKER_FIGURES_WIDTH)), width))
+        bar_width = max(8, width - _WORKER_FIGURES_WIDTH)
+        sections.append(
+            _panel("workers, beside the busiest", _workers(snapshot, room.n_workers, bar_width), width)
+        )
+    if snapshot.adjustments or snapshot.busy_around:
+        newest_lines = snapshot.adjustments[::-1][: room.n_adjustments]
+        body = _adjustments(newest_lines, width - 4)
+        sections.append(_panel("load adjustment", body, width, _busy_around(snapshot)))
     if snapshot.samples:
         # The newest on top: what moves is where the eye already is.
-        newest = snapshot.samples[::-1][:n_samples]
+        newest = snapshot.samples[::-1][: room.n_samples]
         sections.append(_panel("matches", _samples(newest, width - 4), width))
     head = _panel(_title(snapshot), Group(*sections[:2]), width, _time(snapshot))
     return Group(head, *sections[2:])
+
+
+class _Room(NamedTuple):
+    """How many lines of each kind the screen has room for; there is always one of each."""
+
+    n_workers: int
+    n_adjustments: int
+    n_samples: int
+
+    @classmethod
+    def of(cls, snapshot: Snapshot, height: int) -> _Room:
+        n_free = height - _FIXED_LINES
+        n_workers, n_adjustments = min(len(snapshot.worker_busy), _MOST_WORKERS), 0
+        if snapshot.adjustments or snapshot.busy_around:
+            n_free -= _FRAME_LINES
+            # Two lines of a sample have to be left, and two that say what was done.
+            n_workers = max(1, min(n_workers, n_free - 4))
+            n_adjustments = min(len(snapshot.adjustments), _MOST_ADJUSTMENTS, n_free - n_workers - 2)
+        n_samples = (n_free - n_workers - n_adjustments) // 2
+        return cls(n_workers, max(1, n_adjustments), max(1, min(_MOST_SAMPLES, n_samples)))
 
 
 def _panel(title: str | Text, body: RenderableType, width: int, subtitle: Text | None = None) -> Panel:
@@ -120,27 +148,42 @@ def _throughput(snapshot: Snapshot, rates: tuple[float, ...]) -> Table:
     return grid
 
 
-def _workers(snapshot: Snapshot, bar_width: int) -> Table:
+def _workers(snapshot: Snapshot, n_shown: int, bar_width: int) -> Table:
     grid = Table.grid(expand=True, padding=(0, 1))
     grid.add_column(justify="right", style="grey70")
     grid.add_column(width=bar_width, no_wrap=True)
     grid.add_column(justify="right", style="bold")
     grid.add_column(justify="right", style="grey70")
     subscriptions = snapshot.worker_subscriptions
-    for worker, busy in enumerate(snapshot.worker_busy[:_MOST_WORKERS]):
+    # Beside the busiest: at a moderate rate all are busy for a few per cent, and it is balance that tells.
+    most = max(snapshot.worker_busy)
+    for worker, busy in enumerate(snapshot.worker_busy[:n_shown]):
         n_held = f"{subscriptions[worker]:,} subscriptions" if worker < len(subscriptions) else ""
-        grid.add_row(str(worker), _bar(busy, bar_width), f"{busy:.0%}", n_held)
-    rest = snapshot.worker_busy[_MOST_WORKERS:]
+        drawn = _bar(busy, busy / most if most > 0 else 0.0, bar_width)
+        grid.add_row(str(worker), drawn, f"{busy:.1%}", n_held)
+    rest = snapshot.worker_busy[n_shown:]
     if rest:
-        grid.add_row("…", Text(f"{len(rest)} more, the busiest:", "grey70"), f"{max(rest):.0%}", "")
+        grid.add_row("…", Text(f"{len(rest)} more, the busiest:", "grey70"), f"{max(rest):.1%}", "")
     return grid
 
 
-def _bar(busy: float, width: int) -> Text:
+def _bar(busy: float, length: float, width: int) -> Text:
     # The rest is drawn thinner, not only darker: NO_COLOR is a setting too.
     colour = "green" if busy < 0.7 else "yellow" if busy < 0.9 else "red"
-    filled = bar(busy, width)
+    filled = bar(length, width)
     return Text.assemble((filled, colour), ("─" * (width - len(filled)), "grey35"))
+
+
+def _busy_around(snapshot: Snapshot) -> Text | None:
+    return Text(f"busy around {printable(snapshot.busy_around)}", "yellow") if snapshot.busy_around else None
+
+
+def _adjustments(lines: tuple[AdjustmentLine, ...], width: int) -> Group:
+    shown = [Text.assemble((clock(line.elapsed_s), "grey70"), "  ", printable(line.words)) for line in lines]
+    for line in shown:
+        line.truncate(width, overflow="ellipsis")
+        line.no_wrap = True
+    return Group(*(shown or [Text("nothing to adjust so far", "grey70")]))
 
 
 def _samples(samples: tuple[SampleMatch, ...], width: int) -> Group:

@@ -10,6 +10,7 @@ import unicodedata
 _UNPRINTABLE = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
 # Many marks on one letter spill over the lines above it.
 _MOST_MARKS = 3
+_UNITS = (("kB", 1_000), ("MB", 1_000_000), ("GB", 1_000_000_000))
 
 
 def printable(text: str) -> str:
@@ -40,3 +41,11 @@ def clock(seconds: float) -> str:
 def share(part: float, whole: float) -> str:
     """Write a part in per cent; a dash where there is no whole."""
     return f"{part / whole:.0%}" if whole > 0 else "-"
+
+
+def byte_count(n: int) -> str:
+    """Write a number of bytes to two or three digits."""
+    if n < 1_000:
+        return f"{n} B"
+    unit, size = next(each for each in _UNITS if n < each[1] * 999.5 or each is _UNITS[-1])
+    return f"{n / size:,.0f} {unit}" if n >= 9.95 * size else f"{n / size:.1f} {unit}"

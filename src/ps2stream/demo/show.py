@@ -14,8 +14,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from ps2stream.balance.settings import AdjustmentSettings
 from ps2stream.config import Settings
-from ps2stream.demo.snapshot import SampleMatch, Snapshot, Summary
+from ps2stream.demo.adjustments import in_words, made_at
+from ps2stream.demo.snapshot import AdjustmentLine, SampleMatch, Snapshot, Summary
 from ps2stream.demo.view import View
 from ps2stream.demo.workload import Workload
 from ps2stream.journal import Journal
@@ -39,28 +41,39 @@ _PUBLISH_EVERY_S = 0.1
 _AHEAD_EVENTS = 200_000
 _N_SAMPLES = 5
 _SHOW_EVERY_S = 0.5
+_FIRST_SHIFT_S = 10.0
+_SHIFT_EVERY_S = 15.0
+
+#: For a stream that drifts within seconds: a window of some six seconds at the default rate.
+DRIFTING = AdjustmentSettings(window=60_000, sigma=1.3)
 
 
 @dataclass(frozen=True, slots=True)
 class DemoSettings:
-    """How large the demo is; ``rate`` is in events a second, 0 for as many as the stream takes."""
+    """How large the demo is; ``rate`` is in events a second, 0 for as many as the stream takes.
+
+    ``drift``: every now and then another part of the world becomes busy.
+    """
 
     seconds: float = 60.0
     n_subscriptions: int = 100_000
     rate: int = 10_000
     seed: int = 7
+    drift: bool = False
 
 
 class Publisher(threading.Thread):
     """Append events to the journal at an even rate, and remember what samples need."""
 
-    def __init__(self, journal: Journal, workload: Workload, rate: int, meter: Meter) -> None:
+    def __init__(self, journal: Journal, workload: Workload, demo: DemoSettings, meter: Meter) -> None:
         super().__init__(name="publisher", daemon=True)
-        self._journal, self._workload, self._rate, self._meter = journal, workload, rate, meter
+        self._journal, self._workload, self._meter = journal, workload, meter
+        self._rate, self._drift = demo.rate, demo.drift
         self._stopped = threading.Event()
         self._recent: deque[pa.RecordBatch] = deque(maxlen=64)
         self._expressions: dict[str, str] = {}
         self._n_appended = 0
+        self.busy_around = ""
         self.failure: BaseException | None = None
 
     def load(self, n_subscriptions: int) -> None:
@@ -71,7 +84,11 @@ class Publisher(threading.Thread):
     def run(self) -> None:
         try:
             started, n_sent = time.monotonic(), 0
+            next_shift = started + _FIRST_SHIFT_S
             while not self._stopped.wait(_PUBLISH_EVERY_S):
+                if self._drift and time.monotonic() >= next_shift:
+                    self.busy_around = self._workload.shift().name
+                    next_shift += _SHIFT_EVERY_S
                 due = round((time.monotonic() - started) * self._rate) - n_sent
                 if not self._rate:
                     due = _AHEAD_EVENTS - (self._n_appended - self._meter.tally.n_events)
@@ -113,11 +130,12 @@ class Show:
 
     def __init__(self, demo: DemoSettings, settings: Settings, view: View) -> None:
         self._demo, self._settings, self._view = demo, settings, view
-        self._started = time.monotonic()
+        self._started, self._started_at = time.monotonic(), time.time()
         self._streaming_since: float | None = None
         self._meter = Meter(settings)
         self._samples: deque[SampleMatch] = deque(maxlen=_N_SAMPLES)
         self._newest_file = ""
+        self._busy_around = ""
         self._at_start = 0  # events of the loading phase, which the summary leaves out
 
     def run(self) -> Summary:
@@ -143,7 +161,7 @@ class Show:
         plan = plan_of(_sample(self._demo, self._settings), self._settings)
         State.create(home / "state", plan, self._settings)
         with Journal.open(home / "journal", create=True, durable=False) as journal:
-            publisher = Publisher(journal, workload, self._demo.rate, self._meter)
+            publisher = Publisher(journal, workload, self._demo, self._meter)
             publisher.load(self._demo.n_subscriptions)
             loaded = journal.last().position
             out = home / "out"
@@ -168,6 +186,7 @@ class Show:
                 self._meter.tally.latencies.clear()
                 publisher.start()
             self._take_samples(publisher, out)
+            self._busy_around = publisher.busy_around
             self._report(phase)
             time.sleep(_SHOW_EVERY_S)
 
@@ -205,8 +224,15 @@ class Show:
                 worker_busy=recent.worker_busy,
                 worker_subscriptions=tuple(worker.n_subscriptions for worker in tally.workers),
                 samples=tuple(self._samples),
+                adjustments=self._adjustments(),
+                busy_around=self._busy_around,
             )
         )
+
+    def _adjustments(self) -> tuple[AdjustmentLine, ...]:
+        # A copy: the stream's thread enters more.
+        records = self._meter.tally.adjustments.copy()
+        return tuple(AdjustmentLine(made_at(each) - self._started_at, in_words(each)) for each in records)
 
     def _summary(self) -> Summary:
         tally = self._meter.tally
@@ -224,6 +250,9 @@ class Show:
             latency_p99_ms=p99,
             worker_busy=tuple(worker.busy_s / max(elapsed_s, 1e-9) for worker in tally.workers),
             worker_subscriptions=tuple(worker.n_subscriptions for worker in tally.workers),
+            n_adjustments=len(tally.adjustments),
+            moved_bytes=sum(each.n_bytes for each in tally.adjustments),
+            paused_s=sum(each.pause_s for each in tally.adjustments),
         )
 
 

@@ -16,11 +16,21 @@ class SampleMatch:
 
 
 @dataclass(frozen=True, slots=True)
+class AdjustmentLine:
+    """What load adjustment did, in words, and how long after the start of the demo."""
+
+    elapsed_s: float
+    words: str
+
+
+@dataclass(frozen=True, slots=True)
 class Snapshot:
     """A running job at one moment; rates are of the recent past, counts since the start.
 
     A latency that was not measured yet is NaN. ``remaining_s`` is None where the demo runs until it is
     stopped. ``worker_busy`` holds the share of the recent past, 0 to 1, that each worker had work.
+    ``adjustments`` are all so far, oldest first. ``busy_around`` names the place that most comes from now,
+    if the demo has made one busy.
     """
 
     elapsed_s: float
@@ -39,6 +49,8 @@ class Snapshot:
     worker_busy: tuple[float, ...] = ()
     worker_subscriptions: tuple[int, ...] = ()
     samples: tuple[SampleMatch, ...] = ()
+    adjustments: tuple[AdjustmentLine, ...] = ()
+    busy_around: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +68,9 @@ class Summary:
     latency_p99_ms: float
     worker_busy: tuple[float, ...] = ()
     worker_subscriptions: tuple[int, ...] = ()
+    n_adjustments: int = 0
+    moved_bytes: int = 0
+    paused_s: float = 0.0
 
     @property
     def events_per_s(self) -> float:

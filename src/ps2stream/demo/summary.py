@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ps2stream.demo.printable import milliseconds, share
+from ps2stream.demo.printable import byte_count, milliseconds, share
 from ps2stream.demo.snapshot import Summary
 
 NEXT_STEPS = (
@@ -23,6 +23,7 @@ def summary(final: Summary) -> str:
         ("rejected", f"{final.n_rejected:,}"),
         ("subscriptions", f"{final.n_subscriptions:,} live at the end"),
         ("latency", f"{milliseconds(final.latency_p50_ms)} p50, {milliseconds(final.latency_p99_ms)} p99"),
+        ("adjustments", _adjustments(final)),
     ]
     lines = ["", "The demo has ended.", ""]
     lines += [f"  {name:<16}  {value}" for name, value in rows]
@@ -35,3 +36,10 @@ def summary(final: Summary) -> str:
     lines += ["", "Go on with:", ""]
     lines += [f"  {command:<28}  {what}" for command, what in NEXT_STEPS]
     return "\n".join(lines) + "\n"
+
+
+def _adjustments(final: Summary) -> str:
+    if not final.n_adjustments:
+        return "none"
+    moved = byte_count(final.moved_bytes)
+    return f"{final.n_adjustments:,}, {moved} moved, stream paused {final.paused_s:.2f} s in all"

@@ -21,15 +21,18 @@ class View(Protocol):
 
 
 class PlainView:
-    """Write a line every few seconds and at each new phase, without any escape code."""
+    """Write a line every few seconds, at each new phase and for each adjustment, without any escape code."""
 
     def __init__(self, stream: TextIO, every_s: float = _LINE_EVERY_S) -> None:
         self._stream = stream
         self._every_s = every_s
         self._phase = ""
         self._next_s = 0.0
+        self._n_adjustments = 0
+        self._busy_around = ""
 
     def show(self, snapshot: Snapshot) -> None:
+        self._write_news(snapshot)
         if snapshot.phase == self._phase and snapshot.elapsed_s < self._next_s:
             return
         self._phase = snapshot.phase
@@ -52,6 +55,14 @@ class PlainView:
 
     def close(self) -> None:
         self._stream.flush()
+
+    def _write_news(self, snapshot: Snapshot) -> None:
+        if snapshot.busy_around != self._busy_around:
+            self._busy_around = snapshot.busy_around
+            self._write(f"{clock(snapshot.elapsed_s):>5}  busy around {snapshot.busy_around}")
+        for line in snapshot.adjustments[self._n_adjustments :]:
+            self._write(f"{clock(line.elapsed_s):>5}  {line.words}")
+        self._n_adjustments = len(snapshot.adjustments)
 
     def _write(self, line: str) -> None:
         indent = len(line) - len(line.lstrip())

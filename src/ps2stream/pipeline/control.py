@@ -8,6 +8,7 @@ updates of the batch.
 from __future__ import annotations
 
 import datetime
+import logging
 import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Executor, Future
@@ -30,6 +31,8 @@ from ps2stream.pipeline.packets import CELL_LOADS
 from ps2stream.pipeline.recent import KEPT, CellEvidence, Recent
 from ps2stream.pipeline.registrar import Registrar
 from ps2stream.pipeline.repartitioning import Considered, consider
+
+_LOG = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,7 +129,7 @@ class LoadController:
 
     def _local(self, registrar: Registrar, fetch: Fetch) -> Adjusted | None:
         sigma = self._adjustment.sigma
-        if not is_unbalanced(self.window.halves(), sigma):
+        if not is_unbalanced((self.window.totals(), *self.window.halves()), sigma):
             return None
         started = time.monotonic()
         planned = adjust(
@@ -162,7 +165,13 @@ class LoadController:
             )
         if self._considering is None or not self._considering.done():
             return None
-        considered, self._considering = self._considering.result(), None
+        finished, self._considering = self._considering, None
+        failure = finished.exception()
+        if failure is not None:
+            # The stream can do without a better plan, but nobody should have to guess why there is none.
+            _LOG.error("no new plan could be made: %s", failure, exc_info=failure)
+            return None
+        considered = finished.result()
         return considered if considered.gain > self._adjustment.margin else None
 
     def _switch(self, considered: Considered, registrar: Registrar) -> Adjusted:
@@ -259,6 +268,10 @@ def _now() -> str:
 
 
 def _done(work: Callable[[], Considered]) -> Future[Considered]:
+    """Do the work here and now."""
     future: Future[Considered] = Future()
-    future.set_result(work())
+    try:
+        future.set_result(work())
+    except Exception as error:
+        future.set_exception(error)
     return future

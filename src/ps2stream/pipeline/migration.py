@@ -121,7 +121,7 @@ def touching(grid: Grid, bounds: Float64s, cells: Int64s) -> Int64s:
     sums = np.zeros((side + 1, side + 1), np.int32)
     sums[1:, 1:] = chosen.reshape(side, side).cumsum(axis=0).cumsum(axis=1)
     touched = np.empty(len(bounds) // 4, np.bool_)
-    _touch(grid, bounds, sums, touched)
+    _touch(grid, frozen(bounds), sums, touched)
     return np.flatnonzero(touched)
 
 

@@ -71,7 +71,7 @@ class CellEvidence:
         grid: Grid = registrar.plan.grid
         self._cells = _cells_of(grid, self._publications)
         self._live = registrar.registry.live_versions()
-        self._bounds = registrar.registry.postings(self._live).bounds
+        self._bounds = registrar.registry.bounds(self._live)
         self._known: dict[int, Sample] = {}
 
     def __call__(self, cell: int) -> Sample:

@@ -217,7 +217,7 @@ class Registrar:
         before = self.versions[0]
         live = self.registry.live_versions()
         live = live[self.registry.seq_from(live) > before.after_seq]
-        live = live[touching(plan.grid, self.registry.postings(live).bounds, cells)]
+        live = live[touching(plan.grid, self.registry.bounds(live), cells)]
         after = replace(before, grid_t=before.grid_t.adjusted(plan))
         self.versions[0] = after
         postings = self.registry.postings(live)

@@ -5,6 +5,7 @@
       plans/            the routing plans that are or will be in use; the log says which are
       log/              the subscription log: with the stream itself, the only truth
       adjustments/      what load adjustment did, and why
+      requests/         what others ask the running job to do
       index/            caches of the log, in mapped files: registry, routing, worker-000 ...
       checkpoint/       Spark's offsets
       lock              held by the running job
@@ -23,6 +24,7 @@ import functools
 import json
 import os
 import shutil
+import time
 import uuid
 from collections.abc import Iterator
 from dataclasses import asdict, replace
@@ -140,14 +142,24 @@ class State:
         return self.directory / "plans" / f"plan-{version:06}.npz"
 
     @contextlib.contextmanager
-    def locked(self) -> Iterator[None]:
-        """Hold the state for one job; the kernel lets go of it when the process ends, however it ends."""
+    def locked(self, patience_s: float = 1.0) -> Iterator[None]:
+        """Hold the state for one job; the kernel lets go of it when the process ends, however it ends.
+
+        ``patience_s``: who asks whether a job is running holds the lock for a moment, too.
+        """
         self.directory.mkdir(parents=True, exist_ok=True)
+        until = time.monotonic() + patience_s
         with (self.directory / "lock").open("a") as file:
-            try:
-                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except OSError as error:
-                raise StateError(f"another job is running on the state in {self.directory}") from error
+            while True:
+                try:
+                    fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                    break
+                except OSError as error:
+                    if time.monotonic() >= until:
+                        raise StateError(
+                            f"another job is running on the state in {self.directory}"
+                        ) from error
+                    time.sleep(0.05)
             yield
 
     def restore_registrar(self) -> Registrar:
@@ -189,8 +201,12 @@ class State:
     def write_status(self, status: dict[str, Any]) -> None:
         """Leave word of what the job is like now; nothing depends on it."""
         staged = self._status_path.with_suffix(".new")
-        staged.write_text(json.dumps(status))
-        staged.replace(self._status_path)
+        with contextlib.suppress(OSError):  # a full disk is told by those who cannot do without it
+            staged.write_text(json.dumps(status))
+            staged.replace(self._status_path)
+
+    def forget_status(self) -> None:
+        self._status_path.unlink(missing_ok=True)
 
     def read_status(self) -> dict[str, Any] | None:
         """Return the last word of a job; None where there is none yet."""
@@ -204,10 +220,27 @@ class State:
     def is_running(self) -> bool:
         """Say whether a job holds the state now."""
         try:
-            with self.locked():
+            with self.locked(patience_s=0.0):
                 return False
         except StateError:
             return True
+
+    def request_repartition(self) -> None:
+        """Ask the job to consider a new plan; whoever asks again before it has looked changes nothing."""
+        self._request_path.parent.mkdir(exist_ok=True)
+        self._request_path.touch()
+
+    def take_request(self) -> bool:
+        """Say whether a new plan was asked for, and consider that answered."""
+        try:
+            self._request_path.unlink()
+        except FileNotFoundError:
+            return False
+        return True
+
+    @property
+    def _request_path(self) -> Path:
+        return self.directory / "requests" / "repartition"
 
     @property
     def _status_path(self) -> Path:

@@ -32,6 +32,7 @@ def status_of(controller: LoadController, registrar: Registrar, batch_id: int) -
         "window_is_full": window.is_full,
         "load": controller.settings.load,
         "sigma": controller.settings.adjustment.sigma,
+        "margin": controller.settings.adjustment.margin,
         "imbalance": ratio if np.isfinite(ratio) else None,
         "workers": [
             {

@@ -102,11 +102,15 @@ class Registry:
     def postings(self, versions: Int64s) -> Postings:
         """Return regions and posting terms of versions, to route their ends as their begins."""
         arrays = self._arrays
-        bounds = self._bounds()[versions].reshape(-1)
+        bounds = self.bounds(versions)
         starts, stops = arrays.posting_offsets[versions], arrays.posting_offsets[versions + 1]
         offsets = np.concatenate([[0], np.cumsum(stops - starts)]).astype(np.int64)
         index = np.repeat(starts - offsets[:-1], stops - starts) + np.arange(offsets[-1])
         return Postings(frozen(bounds), frozen(offsets), frozen(arrays.posting_terms[index]))
+
+    def bounds(self, versions: Int64s) -> Float64s:
+        """Return the regions of versions, four numbers each."""
+        return self._bounds()[versions].reshape(-1)
 
     def repost(self, seqs: Int64s, postings: Postings) -> None:
         """Put other posting terms in place of those of versions; each has as many as before."""

@@ -2,9 +2,10 @@
 
     python killable_job.py DIRECTORY BATCH_EVENTS [CHAOS]
 
-With CHAOS, a seed, the load is adjusted at random before most batches. Works in DIRECTORY (journal, state, out), says ``batch N`` on stdout for every batch done, and ends when the
-file DIRECTORY/published exists and the journal is read to its end. Exit code 0; 1 with the reason on
-stderr when the stream fails; 130 after Ctrl-C.
+With CHAOS, a seed, the load is adjusted at random before most batches. Works in DIRECTORY (journal,
+state, out), says ``batch N`` on stdout for every batch done, and ends when the file DIRECTORY/published
+exists and the journal is read to its end. Exit code 0; 1 with the reason on stderr when the stream
+fails; 130 after Ctrl-C.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ import sys
 import time
 from pathlib import Path
 
+from laws.chaos import Chaos
 from laws.engines import one_batch
 from ps2stream.config import Settings
 from ps2stream.errors import PS2StreamError
@@ -50,12 +52,8 @@ def work(directory: Path, batch_events: int, controller: Controller | None) -> N
         spark.stop()
 
 
-def chaos(seed: str | None) -> Controller | None:
-    if seed is None:
-        return None
-    from laws.chaos import Chaos  # the tests' own directory is on the path of their processes
-
-    return Chaos(int(seed), one_batch(random_events(200, int(seed))))
+def chaos(seed: int) -> Controller:
+    return Chaos(seed, one_batch(random_events(200, seed)))
 
 
 def tell(done: BatchDone) -> None:
@@ -70,7 +68,8 @@ def is_done(directory: Path, journal: Journal) -> bool:
 
 def main() -> int:
     try:
-        work(Path(sys.argv[1]), int(sys.argv[2]), *map(chaos, sys.argv[3:] or [None]))
+        directory, batch_events, *seed = sys.argv[1:]
+        work(Path(directory), int(batch_events), chaos(int(seed[0])) if seed else None)
     except KeyboardInterrupt:
         return 130
     except PS2StreamError as error:

@@ -43,7 +43,7 @@ _COMPILE_HERE = 5_000
 #: How many updates the subscription log may gather before a snapshot takes its place.
 SNAPSHOT_EVERY = 100_000
 
-_STATUS_EVERY_S = 1.0
+_STATUS_EVERY_S = 5.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,6 +89,7 @@ class MicroBatchJob:
         self._updates_since_snapshot = sum(segment.num_rows for _, segment in since_snapshot)
         self._registrar = self.state.restore_registrar()
         self.state.drop_plans()
+        self.state.forget_status()  # that of an earlier run
 
     def process(self, batch: DataFrame, batch_id: int) -> None:
         """Run one micro-batch of references (the function that foreachBatch wants)."""
@@ -123,7 +124,7 @@ class MicroBatchJob:
             time.monotonic() - started,
             adjustments,
         )
-        self._tell_status(batch_id)
+        self.tell_status(now=False)
         self.on_batch(done)
 
     def process_events(self, batch: DataFrame, batch_id: int) -> None:
@@ -172,6 +173,8 @@ class MicroBatchJob:
             with self.state.worker(worker_id, settings, batch_id - 1, horizon) as worker:
                 return worker.index.stored(seqs)
 
+        if self.state.take_request() and isinstance(self.controller, LoadController):
+            self.controller.request_repartition()
         plan = self._registrar.plan
         adjusted = self.controller.adjust(batch_id, self._registrar, fetch)
         if self._registrar.plan is not plan:
@@ -207,10 +210,10 @@ class MicroBatchJob:
             self.state.adjustments.write(each.batch_id, each)
         return tuple(adjustments)
 
-    def _tell_status(self, batch_id: int) -> None:
-        """Leave the loads where ``ps2stream status`` finds them, not more often than somebody can look."""
-        if isinstance(self.controller, LoadController) and time.monotonic() >= self._next_status:
-            self.state.write_status(status_of(self.controller, self._registrar, batch_id))
+    def tell_status(self, *, now: bool = True) -> None:
+        """Leave the loads where ``ps2stream status`` finds them: now, or when somebody may look again."""
+        if isinstance(self.controller, LoadController) and (now or time.monotonic() >= self._next_status):
+            self.state.write_status(status_of(self.controller, self._registrar, self._applied))
             self._next_status = time.monotonic() + _STATUS_EVERY_S
 
     def _compile(

@@ -21,6 +21,7 @@ from ps2stream.model.schemas import BEFORE_ALL_SEQS
 from ps2stream.partitioning.plan import Plan
 from ps2stream.pipeline.event_log import EventLog
 from ps2stream.pipeline.planning import log_sample, plan_of
+from ps2stream.pipeline.replay import Replayed
 from ps2stream.pipeline.sink import Sink
 from ps2stream.pipeline.spark.job import BatchDone
 from ps2stream.pipeline.spark.stream import journal_stream
@@ -38,11 +39,8 @@ def replay_microbatch(
     settings: Settings,
     on_progress: Callable[[Tally], None],
     plan: Plan | None = None,
-) -> tuple[Tally, float]:
-    """Process all events as a stream; return the tally and the seconds from the first to the last.
-
-    Without a plan one is made from a sample of the events.
-    """
+) -> Replayed:
+    """Process all events as a stream; without a plan one is made from a sample of them."""
     tally = Tally.of(settings.n_workers, settings.n_dispatchers)
     consumed = 0
 
@@ -58,7 +56,7 @@ def replay_microbatch(
     with tempfile.TemporaryDirectory(prefix="ps2stream-replay-") as scratch:
         home = Path(scratch)
         plan = plan or plan_of(log_sample(events, settings), settings)
-        State.create(home / "state", plan, settings)
+        state = State.create(home / "state", plan, settings)
         Journal.open(home / "journal", create=True).close()
         pouring = Pouring(events, home / "journal", Sink(out))
         started = time.monotonic()
@@ -72,7 +70,7 @@ def replay_microbatch(
                 time.sleep(0.02)
             wall_s = time.monotonic() - started
         tally.n_rejected += pouring.n_rejected
-    return tally, wall_s
+        return Replayed(tally, wall_s, state.read_status())
 
 
 class Pouring(threading.Thread):

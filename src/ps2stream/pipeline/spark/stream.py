@@ -27,6 +27,7 @@ from ps2stream.pipeline.sink import Sink
 from ps2stream.pipeline.spark.job import SNAPSHOT_EVERY, BatchDone, MicroBatchJob
 from ps2stream.pipeline.spark.source import NAME, JournalSource
 from ps2stream.pipeline.state import State
+from ps2stream.pipeline.warm import warm
 
 
 def _ignore(done: BatchDone) -> None:
@@ -56,7 +57,7 @@ def journal_stream(
     that the settings ask for.
     """
     Journal.open(journal).close()  # a missing or damaged one is reported before Spark starts
-    with State(state).locked():
+    with State(state).locked(), ThreadPoolExecutor(1, "replanning") as background:
         job = MicroBatchJob(
             spark,
             _state_of(state, journal, settings, plan),
@@ -65,7 +66,7 @@ def journal_stream(
             on_batch,
             snapshot_every,
             prune_journal=prune,
-            controller=controller or controller_of(settings, ThreadPoolExecutor(1, "replanning")),
+            controller=controller or controller_of(settings, background),
         )
         job.start()
         spark.dataSource.register(JournalSource)
@@ -76,11 +77,13 @@ def journal_stream(
             .option("batch_events", settings.batch_events)
             .load(str(journal))
         )
+        background.submit(warm)  # what the driver itself will need for the first adjustment
         query = _start(references, job, job.process, interval_s)
         try:
             yield query
         finally:
             query.stop()
+            job.tell_status()
             Sink(out).finish()
 
 
@@ -103,17 +106,19 @@ def events_stream(
     """
     if not events.isStreaming:
         raise ConfigError("events_stream needs a streaming DataFrame; use match_events for a finite one")
-    with State(state).locked():
+    with State(state).locked(), ThreadPoolExecutor(1, "replanning") as background:
         if not State.exists(state):
             State.create(state, first_plan(empty(EVENTS) if sample is None else sample, settings), settings)
         job = MicroBatchJob(events.sparkSession, State.open(state, settings), settings, out, on_batch)
-        job.controller = controller_of(settings, ThreadPoolExecutor(1, "replanning"))
+        job.controller = controller_of(settings, background)
         job.start()
+        background.submit(warm)
         query = _start(events, job, job.process_events, interval_s)
         try:
             yield query
         finally:
             query.stop()
+            job.tell_status()
             Sink(out).finish()
 
 

@@ -40,6 +40,8 @@ def tally_batch(tally: Tally, done: BatchDone) -> None:
             tally.n_matches += report.n_matches
             tally.n_rejected += report.n_rejected
             tally.merger_busy_s += report.busy_s
+    for adjustment in done.adjustments:
+        tally.adjusted(adjustment)
     tally.mark()
 
 

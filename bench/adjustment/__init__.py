@@ -1,0 +1,1 @@
+"""Benchmarks of load adjustment: ``python -m bench.adjustment --help``."""

@@ -1,0 +1,17 @@
+"""A job that is switching plans, as its log tells it."""
+
+from __future__ import annotations
+
+from ps2stream.model.schemas import BEFORE_ALL_SEQS, empty
+from ps2stream.partitioning.plan import Plan
+from ps2stream.pipeline.state import State
+from ps2stream.registry.segments import SEGMENT
+from ps2stream.routing.versions import RoutingVersion
+
+
+def switch(state: State, plan: Plan) -> None:
+    """Let a plan route what begins after all that the job has seen."""
+    running = state.plan().version
+    state.add_plan(plan)
+    routing = (RoutingVersion(plan.version, state.last_seq()), RoutingVersion(running, BEFORE_ALL_SEQS))
+    state.log.append(state.log.last() + 1, empty(SEGMENT), routing)
