@@ -146,4 +146,3 @@ def test_terms_that_nobody_writes_may_go_but_weigh_only_their_subscriptions() ->
     halves = divide(sample, PAPER)
     assert halves is not None
     assert halves.stays + halves.goes < 1.0 + 1e-9
-    assert divide(cell_sample([[5]], [[1], [2]]), PAIRS) is None, "no load at all"

@@ -197,11 +197,11 @@ def test_the_same_loads_are_adjusted_in_the_same_way(name: str, load: LoadFuncti
 @pytest.mark.parametrize("name", SELECTORS)
 def test_many_cells_are_brought_within_the_target(name: str) -> None:
     rng = np.random.default_rng(2)
-    grid = Grid.over(WORLD, 5)
-    plan = Plan(1, "by hand", 6, grid, owners_of_cells(np.arange(1024, dtype=np.int32) % 6))
+    grid = Grid.over(WORLD, 4)
+    plan = Plan(1, "by hand", 6, grid, owners_of_cells(np.arange(256, dtype=np.int32) % 6))
     tables = []
     for worker, weight in enumerate((9.0, 1.0, 4.0, 2.0, 0.1, 3.0)):
-        cells = range(worker, 1024, 6)
+        cells = range(worker, 256, 6)
         loads = weight * rng.lognormal(0, 1, len(cells))
         tables.append(cell_table(dict(zip(cells, loads.tolist(), strict=True))))
     chosen, selector = AdjustmentSettings(target=1.1), selector_named(name)
@@ -209,7 +209,7 @@ def test_many_cells_are_brought_within_the_target(name: str) -> None:
     assert adjusted is not None
     assert balance_of(adjusted.before.tolist()) > 20
     # What is left is not worth a step any more.
-    assert balance_of(adjusted.after.tolist()) <= 1.12
+    assert balance_of(adjusted.after.tolist()) <= 1.15
     everything = _loads(tables)
     owners = adjusted.plan.h1.cell_owner
     again = [

@@ -270,7 +270,7 @@ def test_a_new_plan_is_considered_periodically_adopted_and_drained(
 
 def test_an_older_plan_goes_after_a_while_however_many_depend_on_it(considering: Considering) -> None:
     job = Job(LoadController(_settings(scope="global", check_every=100, drain_share=0.0, drain_limit=500)))
-    for _ in range(8):
+    for _ in range(7):
         job.batch(EVEN)
     assert job.kinds() == ["switch", "unite"]
     assert [adjusted.record.batch_id for adjusted in job.made] == [1, 6]
@@ -370,7 +370,7 @@ def test_a_plan_that_cannot_be_made_is_reported_and_stops_nothing(
         job.batch(UNEVEN)
         if background and background.waiting:
             background.finish()
-    assert job.kinds() == ["local"]
+    assert set(job.kinds()) == {"local"}, "the stream goes on, and so does what needs no new plan"
 
 
 def test_a_real_plan_is_made_by_a_real_thread() -> None:

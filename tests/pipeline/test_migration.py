@@ -97,7 +97,7 @@ def _pairs(holders: Holders) -> set[tuple[int, int]]:
 
 
 @given(seeds)
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=10, deadline=None)
 def test_a_relocation_moves_and_drops_what_makes_the_difference_and_no_more(seed: int) -> None:
     rng = random.Random(seed)
     events = local_stream(120, seed)
@@ -165,7 +165,7 @@ def test_a_relocation_that_changes_no_owner_moves_nothing() -> None:
 
 
 @given(seeds)
-@settings(max_examples=12, deadline=None)
+@settings(max_examples=8, deadline=None)
 def test_a_switch_moves_nothing_and_the_union_brings_everything_to_the_newer_plan(seed: int) -> None:
     rng = random.Random(seed)
     events = local_stream(150, seed)

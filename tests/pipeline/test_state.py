@@ -562,3 +562,11 @@ def test_a_request_is_taken_once_however_often_it_was_made(tmp_path: Path) -> No
     State(tmp_path).request_repartition()
     assert state.take_request()
     assert not State(tmp_path).take_request()
+
+
+def test_a_request_for_a_new_plan_is_taken_once_however_often_it_was_made(job: Job) -> None:
+    assert not job.state.take_request()
+    job.state.request_repartition()
+    State(job.state.directory).request_repartition()
+    assert job.state.take_request()
+    assert not job.state.take_request()

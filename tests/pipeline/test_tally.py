@@ -2,9 +2,11 @@ from __future__ import annotations
 
 import json
 import math
+from dataclasses import replace
 
 import pytest
 
+from ps2stream.balance.adjustments import Adjustment
 from ps2stream.pipeline.tally import Tally, weighted_quantiles
 
 
@@ -42,3 +44,16 @@ def test_a_run_without_publications_has_no_matching_rate() -> None:
     assert math.isnan(tally.matching_tuples_per_s())
     tally.mark()
     assert math.isnan(tally.matching_tuples_per_s())
+
+
+def test_an_adjustment_is_entered_once_and_what_becomes_known_of_it_takes_its_place() -> None:
+    tally = Tally.of(2, 1)
+    first = Adjustment("local", 3, "now", "a test", 1, 2, (3.0, 1.0))
+    second = replace(first, batch_id=9, kind="switch")
+    known = replace(first, loads_after=(2.0, 2.0), n_delayed=50)
+    for record in (first, second, known):
+        tally.adjusted(record)
+    assert tally.adjustments == [known, second], "in the order in which they were made"
+    report = json.loads(json.dumps(tally.report(1.0), allow_nan=False))
+    assert [each["kind"] for each in report["adjustments"]] == ["local", "switch"]
+    assert report["adjustments"][0]["loads_after"] == [2.0, 2.0]

@@ -126,13 +126,18 @@ def _settings(arguments: argparse.Namespace, home: Home, state: State) -> Settin
     """Plan as the job does, as far as it has left word, and as the options say."""
     from dataclasses import replace
 
+    from ps2stream.balance.settings import AdjustmentSettings
+
+    told = state.read_status() or {}
     given = {
-        "load": arguments.load or (state.read_status() or {}).get("load"),
+        "load": arguments.load or told.get("load"),
         "calibrate": arguments.calibrate,
         "sample_events": arguments.sample_events,
         "sample_prefix_events": arguments.sample_prefix,
         "sample_seed": arguments.sample_seed,
-        "adjustment": adjustment_from(arguments),
+        "adjustment": adjustment_from(
+            arguments, AdjustmentSettings(**{name: told[name] for name in ("margin",) if name in told})
+        ),
     }
     return replace(home.settings(), **{name: value for name, value in given.items() if value is not None})
 

@@ -89,7 +89,7 @@ class LoadController:
         self._awaiting: Adjustment | None = None
 
     def request_repartition(self) -> None:
-        """Consider a new plan before the next batch."""
+        """Consider a new plan as soon as a whole window has been seen."""
         self._is_asked = True
 
     def observe(self, observed: Observed) -> Adjustment | None:
@@ -153,7 +153,8 @@ class LoadController:
     def _considered(self, registrar: Registrar, fetch: Fetch) -> Considered | None:
         """Return a plan that is worth to switch to, if one has been found."""
         is_due = self._adjustment.is_global and self._since_check >= self._adjustment.check_every
-        if self._considering is None and (is_due or self._is_asked) and registrar.registry.n_live:
+        is_known = self.window.is_full and registrar.registry.n_live > 0
+        if self._considering is None and (is_due or self._is_asked) and is_known:
             self._since_check, self._is_asked = 0, False
             random = np.random.default_rng([self.settings.sample_seed, registrar.plan.version])
             sample = self.recent.sample(registrar.some_live(KEPT, random, fetch), registrar.registry.n_live)

@@ -13,13 +13,12 @@ from dataclasses import dataclass, replace
 
 import pyarrow as pa
 
-from ps2stream.balance.adjustments import Adjustment
 from ps2stream.config import Settings
 from ps2stream.matching.index import GI2
 from ps2stream.model.events import in_order, split
 from ps2stream.model.schemas import BEFORE_ALL_SEQS
 from ps2stream.partitioning.plan import Plan
-from ps2stream.pipeline.control import Adjusted, Controller, Observed, controller_of
+from ps2stream.pipeline.control import Controller, Observed, controller_of
 from ps2stream.pipeline.dispatcher import Dispatched, Dispatcher
 from ps2stream.pipeline.merger import Merger
 from ps2stream.pipeline.registrar import Registrar, compile_updates, concat
@@ -62,10 +61,8 @@ class InlineEngine:
         n_events = events.num_rows
         events, out_of_order, high_water = in_order(events, self.high_water)
         publications, updates = split(events)
-        adjusted = self._adjust()
-        rejected = [out_of_order, *self._update(updates, adjusted)]
-        if adjusted is not None:
-            self._record(adjusted.record, time.monotonic() - started, publications.num_rows)
+        self._adjust(publications.num_rows)
+        rejected = [out_of_order, *self._update(updates)]
         counters = [worker.cell_counters() for worker in self.workers] if self.controller else []
         busy_s = [entry.busy_s for entry in self.tally.workers]
         packets: dict[int, list[pa.RecordBatch]] = {}
@@ -91,23 +88,25 @@ class InlineEngine:
             self._observe(counters, busy_s, sampled, publications.num_rows, updates.num_rows)
         return outcome
 
-    def _adjust(self) -> Adjusted | None:
+    def _adjust(self, n_publications: int) -> None:
         """Let the controller adjust the routing, which takes effect with this batch."""
         if self.controller is None:
-            return None
+            return
+        started = time.monotonic()
         adjusted = self.controller.adjust(
             self._n_batches, self.registrar, lambda worker, seqs: self.workers[worker].index.stored(seqs)
         )
-        if adjusted is not None and self.plan.grid != self.workers[0].index.settings.counters:
-            for worker in self.workers:
-                worker.index = worker.index.counted_in(self.plan.grid)
-            self._counted = [worker.index.counts() for worker in self.workers]
-        return adjusted
-
-    def _record(self, adjustment: Adjustment, migration_s: float, n_publications: int) -> None:
-        record = replace(adjustment, pause_s=migration_s, migration_s=migration_s, n_delayed=n_publications)
+        if adjusted is None:
+            return
+        for worker in self.workers:
+            with _timed(self.tally.workers[worker.worker_id]):
+                worker.update(adjusted.migrated.rows)
+                if self.plan.grid != worker.index.settings.counters:
+                    worker.index = worker.index.counted_in(self.plan.grid)
+                    self._counted[worker.worker_id] = worker.index.counts()
+        took_s = time.monotonic() - started
+        record = replace(adjusted.record, pause_s=took_s, migration_s=took_s, n_delayed=n_publications)
         self.tally.adjusted(record)
-        assert self.controller is not None
         self.controller.completed(record)
 
     def _observe(
@@ -125,19 +124,18 @@ class InlineEngine:
         if known is not None:
             self.tally.adjusted(known)
 
-    def _update(self, updates: pa.RecordBatch, adjusted: Adjusted | None) -> list[pa.RecordBatch]:
+    def _update(self, updates: pa.RecordBatch) -> list[pa.RecordBatch]:
         """Let the registrar decide and the workers apply; return what was rejected."""
         started = time.process_time()
         self.registrar.compact(self.high_water)
         compiled, malformed = compile_updates(updates, self._tokenizer)
         decided = self.registrar.decide(compiled)
-        segment = concat([adjusted.migrated.rows, decided.segment]) if adjusted else decided.segment
         self.tally.registrar_busy_s += time.process_time() - started
         for worker in self.workers:
             with _timed(self.tally.workers[worker.worker_id]):
                 if worker.index.should_compact():
                     worker.index = worker.index.compacted(self.high_water)
-                worker.update(segment)
+                worker.update(decided.segment)
         return [malformed, decided.rejected]
 
     def _dispatch(
