@@ -14,11 +14,11 @@ from hypothesis import strategies as st
 
 from balance.cells import cell_sample, cell_table, posted_only
 from partitioning.samples import make_sample
-from ps2stream.arrays import Float64s
+from ps2stream.arrays import Float64s, Int64s
 from ps2stream.balance import local
 from ps2stream.balance.halves import divide, merged_load
 from ps2stream.balance.loads import CellTable
-from ps2stream.balance.local import LocalAdjustment, adjust, is_unbalanced
+from ps2stream.balance.local import Contents, LocalAdjustment, adjust, is_unbalanced
 from ps2stream.balance.ownership import Ownership
 from ps2stream.balance.selection import SELECTORS, selector_named
 from ps2stream.balance.settings import AdjustmentSettings
@@ -347,3 +347,41 @@ def test_loads_are_unbalanced_when_they_were_so_before_and_are_so_now(
     halves: list[tuple[float, float]], expected: bool
 ) -> None:
     assert is_unbalanced([np.array(loads) for loads in halves], 1.3) == expected
+
+
+def _contents(*workers: dict[int, int]) -> Contents:
+    def of(worker: int) -> Int64s:
+        sizes = np.zeros(N_CELLS, np.int64)
+        sizes[list(workers[worker])] = list(workers[worker].values())
+        return sizes
+
+    return of
+
+
+@pytest.mark.parametrize("name", ["dp", "gr"])
+def test_cells_that_the_destination_knows_already_are_cheap_to_move(name: str) -> None:
+    mine = dict.fromkeys(range(0, 8, 2), 10.0)
+    plan, tables = _plan([0, 1], 2), [cell_table(mine), cell_table({1: 25.0})]
+    stored = _contents(dict.fromkeys(mine, 1000), {1: 800, 4: 900, 15: 7})
+    adjusted = adjust(
+        plan, tables, AdjustmentSettings(), selector_named(name), _nothing_known, STANDARD_COSTS, stored
+    )
+    assert adjusted is not None
+    (step,) = adjusted.steps
+    assert (step.phase, step.cells, step.n_bytes) == ("move", (4,), 100), "the others would move whole"
+    unknown = adjust(plan, tables, AdjustmentSettings(), selector_named(name), _nothing_known, STANDARD_COSTS)
+    assert unknown is not None
+    assert unknown.steps[0].n_bytes == 1000
+
+
+def test_the_parts_of_a_divided_cell_have_no_bytes_in_common() -> None:
+    ownership = Ownership(_plan([0, 1], 2))
+    ownership.divide(0, np.array([2], np.uint64), 1)
+    plan, tables = ownership.plan(3), [cell_table({0: 10.0, 2: 40.0}), cell_table({0: 35.0})]
+    stored = _contents({0: 500, 2: 400}, {0: 300})
+    adjusted = adjust(
+        plan, tables, AdjustmentSettings(), selector_named("gr"), _nothing_known, STANDARD_COSTS, stored
+    )
+    assert adjusted is not None
+    (step,) = adjusted.steps
+    assert (step.phase, step.cells, step.n_bytes) == ("move", (0,), 500)

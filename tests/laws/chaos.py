@@ -11,7 +11,7 @@ import pyarrow as pa
 from ps2stream.arrays import Int64s
 from ps2stream.balance.adjustments import Adjustment
 from ps2stream.balance.loads import CellTable
-from ps2stream.balance.local import LocalAdjustment, adjust
+from ps2stream.balance.local import Contents, LocalAdjustment, adjust
 from ps2stream.balance.ownership import Ownership
 from ps2stream.balance.selection import SELECTORS, selector_named
 from ps2stream.balance.settings import AdjustmentSettings
@@ -48,7 +48,9 @@ class Chaos:
     def completed(self, record: Adjustment) -> None:
         assert record.migration_s >= 0
 
-    def adjust(self, batch_id: int, registrar: Registrar, fetch: Fetch) -> Adjusted | None:
+    def adjust(
+        self, batch_id: int, registrar: Registrar, fetch: Fetch, contents: Contents | None = None
+    ) -> Adjusted | None:
         # The batch decides, not the history: what a killed job would have done, its successor does.
         self.random.seed(self.seed * 100_003 + batch_id)
         if self.random.random() > self.share:

@@ -10,6 +10,7 @@ import pytest
 
 from pipeline.streams import batches_of, events_of, plan_for, publish, random_stream, subscribe, unsubscribe
 from ps2stream.balance.adjustments import Adjustment
+from ps2stream.balance.local import Contents
 from ps2stream.balance.settings import AdjustmentSettings
 from ps2stream.config import Settings
 from ps2stream.matching.index import GI2
@@ -139,7 +140,15 @@ class Watching:
         self.observed.append(observed)
         return None
 
-    def adjust(self, batch_id: int, registrar: Registrar, fetch: Fetch) -> Adjusted | None:
+    def adjust(
+        self, batch_id: int, registrar: Registrar, fetch: Fetch, contents: Contents | None = None
+    ) -> Adjusted | None:
+        assert contents is not None
+        live = registrar.registry.live_seqs()
+        for worker in range(registrar.plan.n_workers):
+            stored = fetch(worker, live)
+            assert (contents(worker).sum() > 0) == (len(stored.seq_from) > 0)
+            assert len(contents(worker)) == registrar.plan.grid.n_cells
         self.asked.append(batch_id)
         return None
 

@@ -6,7 +6,7 @@ within the target; what comes of it is one new plan and one migration.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal, NamedTuple, Protocol
 
@@ -30,6 +30,10 @@ class Evidence(Protocol):
     """Show what is going on in a cell: its recent publications, and its subscriptions by posting term."""
 
     def __call__(self, cell: int) -> Sample: ...
+
+
+#: Say how many bytes of subscriptions a worker stores in each cell, whoever owns the cell.
+Contents = Callable[[int], Int64s]
 
 
 class Step(NamedTuple):
@@ -66,9 +70,12 @@ def adjust(
     selector: Selector,
     evidence: Evidence,
     costs: Costs,
+    contents: Contents | None = None,
 ) -> LocalAdjustment | None:
     """Plan an adjustment; None where nothing that can be moved makes a difference."""
     adjusting = _Adjusting(plan, tables, settings, selector, evidence, costs)
+    if contents is not None:
+        adjusting.know(contents)
     before = adjusting.totals()
     adjusting.run()
     if not adjusting.steps:
@@ -104,6 +111,11 @@ class _Adjusting:
         for worker, table in enumerate(tables):
             self._loads[worker, table.cells] = table.loads
             self._sizes[worker, table.cells] = table.sizes
+
+    def know(self, contents: Contents) -> None:
+        """Take all that is stored into account, not only what is stored where publications came."""
+        for worker in range(len(self._sizes)):
+            self._sizes[worker] = contents(worker)
 
     def totals(self) -> Float64s:
         totals: Float64s = self._loads.sum(axis=1)
@@ -144,7 +156,7 @@ class _Adjusting:
         limit = gap
         while limit > wanted / 1024:
             cells = np.flatnonzero((self._loads[source] > 0.0) & (self._loads[source] < limit))
-            loads, sizes = self._loads[source, cells], self._sizes[source, cells]
+            loads, sizes = self._loads[source, cells], self._to_move(cells, source, destination)
             if loads.sum() < _LEAST_GAIN * most:
                 return
             chosen = cells[self._selector.select(MovableCells(loads, sizes), wanted)]
@@ -200,13 +212,26 @@ class _Adjusting:
         self._loads[destination, cell] = merged
 
     def _move(self, phase: Literal["merge", "move"], cells: Int64s, source: int, destination: int) -> None:
-        loads, sizes = self._loads[source, cells], self._sizes[source, cells]
+        loads, sizes = self._loads[source, cells], self._to_move(cells, source, destination)
         self.ownership.hand_over(cells, source, destination)
         self._loads[destination, cells] += loads
         self._sizes[destination, cells] += sizes
         self._loads[source, cells] = 0.0
         self._sizes[source, cells] = 0
         self._note(phase, cells.tolist(), source, destination, float(loads.sum()), int(sizes.sum()))
+
+    def _to_move(self, cells: Int64s, source: int, destination: int) -> Int64s:
+        """Return the bytes that would have to move with each cell (S_g).
+
+        The paper takes all that is stored in a cell. A subscription that also touches a cell of the
+        destination is there already. So cells at its borders are cheap, and moving those keeps
+        territories together: fewer subscriptions end up at many workers.
+        """
+        sizes = self._sizes[source, cells]
+        # In a divided cell the two hold different subscriptions.
+        shared = np.where(self.ownership.are_divided(cells), 0, self._sizes[destination, cells])
+        to_move: Int64s = np.maximum(sizes - shared, 0)
+        return to_move
 
     def _note(
         self,

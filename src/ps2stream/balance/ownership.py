@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
+import numpy.typing as npt
 
 from ps2stream.arrays import Int32s, Int64s, UInt64s
 from ps2stream.kernels import kernel
@@ -45,6 +46,10 @@ class Ownership:
     def is_divided(self, cell: int) -> bool:
         """Say whether the terms of a cell have several owners."""
         return bool(self._cell_owner[cell] < 0)
+
+    def are_divided(self, cells: Int64s) -> npt.NDArray[np.bool_]:
+        divided: npt.NDArray[np.bool_] = self._cell_owner[cells] < 0
+        return divided
 
     def owners(self, cell: int) -> set[int]:
         """Return the workers that own something in a cell."""

@@ -20,7 +20,7 @@ import pyarrow as pa
 
 from ps2stream.balance.adjustments import Adjustment, step_records
 from ps2stream.balance.loads import Window
-from ps2stream.balance.local import LocalAdjustment, adjust, is_unbalanced
+from ps2stream.balance.local import Contents, LocalAdjustment, adjust, is_unbalanced
 from ps2stream.balance.selection import selector_named
 from ps2stream.config import Settings
 from ps2stream.model.schemas import empty
@@ -61,7 +61,9 @@ class Controller(Protocol):
         """Take in a finished batch; return the record of the last adjustment once its effect is known."""
         ...
 
-    def adjust(self, batch_id: int, registrar: Registrar, fetch: Fetch) -> Adjusted | None:
+    def adjust(
+        self, batch_id: int, registrar: Registrar, fetch: Fetch, contents: Contents | None = None
+    ) -> Adjusted | None:
         """Adjust the routing before a batch, where that is due."""
         ...
 
@@ -103,9 +105,11 @@ class LoadController:
         self._awaiting = None
         return known
 
-    def adjust(self, batch_id: int, registrar: Registrar, fetch: Fetch) -> Adjusted | None:
+    def adjust(
+        self, batch_id: int, registrar: Registrar, fetch: Fetch, contents: Contents | None = None
+    ) -> Adjusted | None:
         started = time.monotonic()
-        adjusted = self._due(registrar, fetch)
+        adjusted = self._due(registrar, fetch, contents)
         if adjusted is None:
             return None
         record = replace(adjusted.record, batch_id=batch_id, at=_now(), pause_s=time.monotonic() - started)
@@ -117,17 +121,17 @@ class LoadController:
         if self._awaiting is not None:
             self._awaiting = record
 
-    def _due(self, registrar: Registrar, fetch: Fetch) -> Adjusted | None:
+    def _due(self, registrar: Registrar, fetch: Fetch, contents: Contents | None) -> Adjusted | None:
         if len(registrar.versions) > 1:
             return self._unite(registrar, fetch)
         considered = self._considered(registrar, fetch)
         if considered is not None:
             return self._switch(considered, registrar)
         if self._adjustment.is_local and self.window.is_full and self._considering is None:
-            return self._local(registrar, fetch)
+            return self._local(registrar, fetch, contents)
         return None
 
-    def _local(self, registrar: Registrar, fetch: Fetch) -> Adjusted | None:
+    def _local(self, registrar: Registrar, fetch: Fetch, contents: Contents | None) -> Adjusted | None:
         sigma = self._adjustment.sigma
         if not is_unbalanced((self.window.totals(), *self.window.halves()), sigma):
             return None
@@ -139,6 +143,7 @@ class LoadController:
             selector_named(self._adjustment.selector, self.settings.sample_seed),
             CellEvidence(self.recent, registrar, self.settings.sample_seed),
             replace(STANDARD_COSTS, load=self.settings.load),
+            contents,
         )
         if planned is None:
             # Nothing that can be moved helps: look again when there is something new to see.

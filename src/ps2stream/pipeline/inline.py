@@ -94,7 +94,10 @@ class InlineEngine:
             return
         started = time.monotonic()
         adjusted = self.controller.adjust(
-            self._n_batches, self.registrar, lambda worker, seqs: self.workers[worker].index.stored(seqs)
+            self._n_batches,
+            self.registrar,
+            lambda worker, seqs: self.workers[worker].index.stored(seqs),
+            lambda worker: self.workers[worker].index.cell_counters()["bytes"],
         )
         if adjusted is None:
             return

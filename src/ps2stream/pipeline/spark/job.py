@@ -173,10 +173,14 @@ class MicroBatchJob:
             with self.state.worker(worker_id, settings, batch_id - 1, horizon) as worker:
                 return worker.index.stored(seqs)
 
+        def contents(worker_id: int) -> Int64s:
+            with self.state.worker(worker_id, settings, batch_id - 1, horizon) as worker:
+                return worker.index.cell_counters()["bytes"]
+
         if self.state.take_request() and isinstance(self.controller, LoadController):
             self.controller.request_repartition()
         plan = self._registrar.plan
-        adjusted = self.controller.adjust(batch_id, self._registrar, fetch)
+        adjusted = self.controller.adjust(batch_id, self._registrar, fetch, contents)
         if self._registrar.plan is not plan:
             self.state.add_plan(self._registrar.plan)
         self.state.adjustments.write(batch_id, adjusted.record if adjusted else None)
