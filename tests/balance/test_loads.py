@@ -75,7 +75,7 @@ def test_a_window_is_full_once_so_many_publications_have_passed_and_keeps_no_mor
 
 
 @given(
-    st.lists(st.tuples(st.integers(0, 60), st.integers(0, 9), st.integers(0, 9)), max_size=15),
+    st.lists(st.tuples(st.integers(1, 60), st.integers(0, 9), st.integers(0, 9)), max_size=15),
     st.integers(1, 100),
 )
 @settings(max_examples=60, deadline=None)
@@ -192,3 +192,11 @@ def test_the_tables_of_all_workers_add_up_to_their_totals(load: LoadFunction) ->
 def _random_row(rng: random.Random, cell: int) -> Row:
     fields: dict[str, Any] = {name: rng.randint(0, 50) for name in CELL_LOADS.names}
     return fields | {"cell": cell, "publications": rng.randint(1, 20)}
+
+
+def test_batches_without_publications_leave_a_window_as_it_is() -> None:
+    window = Window(2, 100, "candidates", empty(CELL_LOADS))
+    for _ in range(50):
+        window.add(0, {}, {0: 1.0})
+    assert window.busy_s().tolist() == [0.0, 0.0]
+    assert not window.is_full

@@ -62,7 +62,8 @@ def cases(draw: st.DrawFn) -> Case:
     ownership = Ownership(_plan(rng.integers(0, n_workers, N_CELLS).tolist(), n_workers))
     for cell in np.flatnonzero(rng.random(N_CELLS) < draw(st.sampled_from([0.0, 0.2, 0.6]))).tolist():
         terms = rng.permutation(np.unique(_evidence(cell).clause_terms))[:5]
-        ownership.divide(cell, terms, int(rng.integers(n_workers)))
+        source = next(iter(ownership.owners(cell)))
+        ownership.divide(cell, terms, source, int(rng.integers(n_workers)))
     plan = ownership.plan(3)
     spread = draw(st.sampled_from([0.1, 1.0, 3.0]))
     tables = []
@@ -273,7 +274,7 @@ def test_a_cell_as_busy_as_the_gap_is_not_carried_over() -> None:
 def test_halves_of_a_cell_come_together_where_that_saves_load() -> None:
     sample = cell_sample([[1, 2]] * 20, [[1], [2]])
     ownership = Ownership(_plan([0, 1], 2))
-    ownership.divide(0, np.array([2], np.uint64), 1)
+    ownership.divide(0, np.array([2], np.uint64), 0, 1)
     plan = ownership.plan(3)
     tables = [cell_table({0: 60.0, 2: 40.0}, {0: 500}), cell_table({0: 20.0}, {0: 300})]
     adjusted = adjust(
@@ -376,7 +377,7 @@ def test_cells_that_the_destination_knows_already_are_cheap_to_move(name: str) -
 
 def test_the_parts_of_a_divided_cell_have_no_bytes_in_common() -> None:
     ownership = Ownership(_plan([0, 1], 2))
-    ownership.divide(0, np.array([2], np.uint64), 1)
+    ownership.divide(0, np.array([2], np.uint64), 0, 1)
     plan, tables = ownership.plan(3), [cell_table({0: 10.0, 2: 40.0}), cell_table({0: 35.0})]
     stored = _contents({0: 500, 2: 400}, {0: 300})
     adjusted = adjust(
@@ -385,3 +386,38 @@ def test_the_parts_of_a_divided_cell_have_no_bytes_in_common() -> None:
     assert adjusted is not None
     (step,) = adjusted.steps
     assert (step.phase, step.cells, step.n_bytes) == ("move", (0,), 500)
+
+
+@pytest.mark.parametrize("name", SELECTORS)
+def test_by_the_papers_load_a_half_does_not_go_back_where_the_other_is(name: str) -> None:
+    """Two halves in one place cost more pairs than apart; just adding their loads up would not show it."""
+    apart = cell_sample([[1]] * 100 + [[2]] * 100, [[1]] * 100 + [[2]] * 100)
+    alike = cell_sample([[1]] * 100, [[1]] * 100)
+    plan, tables = _plan([0, 1], 2), [cell_table({0: 100.0}), cell_table({1: 70.0})]
+    adjusted = adjust(
+        plan,
+        tables,
+        AdjustmentSettings(),
+        selector_named(name),
+        lambda cell: apart if cell == 0 else alike,
+        PAPER,
+    )
+    assert adjusted is not None
+    assert [step.phase for step in adjusted.steps] == ["split"]
+    assert Ownership(adjusted.plan).owners(0) == {0, 1}
+
+
+def test_a_cell_that_is_too_hot_for_two_workers_is_shared_by_more() -> None:
+    terms = [[term] for term in range(1, 33)]
+    hot = cell_sample(terms * 10, terms)
+    adjusted = adjust(
+        _plan([0, 1, 2, 3], 4),
+        [cell_table({0: 1000.0}), *(cell_table({worker: 1.0}) for worker in (1, 2, 3))],
+        AdjustmentSettings(),
+        selector_named("gr"),
+        lambda cell: hot if cell == 0 else NOTHING,
+        STANDARD_COSTS,
+    )
+    assert adjusted is not None
+    assert Ownership(adjusted.plan).owners(0) == {0, 1, 2, 3}
+    assert adjusted.after.max() < 400

@@ -64,16 +64,16 @@ def test_any_edits_own_what_they_say(
     for _ in range(n_edits):
         source, destination = rng.randrange(N_WORKERS), rng.randrange(N_WORKERS)
         cells = sorted(rng.sample(range(16), rng.choice((1, 2, 16))))
-        if rng.random() < 0.6 or ownership.is_divided(cells[0]):
+        if rng.random() < 0.6:
             ownership.hand_over(np.array(cells), source, destination)
             for cell in cells:
                 expected[cell] = [destination if each == source else each for each in expected[cell]]
         else:
             cells = cells[:1]
             given_away = rng.sample(TERMS, rng.randint(1, len(TERMS)))
-            ownership.divide(cells[0], _terms(*given_away), destination)
+            ownership.divide(cells[0], _terms(*given_away), source, destination)
             expected[cells[0]] = [
-                destination if term in given_away else each
+                destination if term in given_away and each == source else each
                 for term, each in zip(PROBES, expected[cells[0]], strict=True)
             ]
         changed.update(cells)
@@ -110,7 +110,7 @@ def test_a_divided_cell_has_two_owners_and_comes_together_again() -> None:
     plan = replace(_plan(1, by_text=False), h1=owners_of_cells(np.full(16, 1, np.int32)))
     ownership = Ownership(plan)
     assert not ownership.is_divided(5)
-    ownership.divide(5, _terms(TERMS[3], TERMS[0]), 2)
+    ownership.divide(5, _terms(TERMS[3], TERMS[0]), 1, 2)
     assert ownership.is_divided(5)
     assert ownership.owners(5) == {1, 2}
     assert ownership.owners(6) == {1}
@@ -128,7 +128,7 @@ def test_a_divided_cell_has_two_owners_and_comes_together_again() -> None:
 def test_both_halves_may_go_to_a_third_worker_in_any_order() -> None:
     plan = replace(_plan(1, by_text=False), h1=owners_of_cells(np.full(16, 1, np.int32)))
     ownership = Ownership(plan)
-    ownership.divide(5, _terms(*TERMS[:4]), 2)
+    ownership.divide(5, _terms(*TERMS[:4]), 1, 2)
     ownership.hand_over(np.array([5]), 1, 3)
     assert ownership.owners(5) == {2, 3}
     ownership.hand_over(np.array([5]), 2, 3)
@@ -152,7 +152,8 @@ def test_cells_that_shared_a_table_share_the_renamed_one() -> None:
     for start in range(0, 600, 200):
         ownership.hand_over(np.arange(start, start + 200), 0, 2)
     h1 = ownership.h1()
-    assert len(h1.table_offsets) - 1 == 2, "one for the cells that changed and one for the others"
+    assert len(h1.table_offsets) - 1 == 1, "the terms are there once"
+    assert h1.renames.tolist() == [[2, 1, 2, 3]], "for the cells that changed"
     assert len(set(h1.cell_owner[:600].tolist())) == 1
     assert len(set(h1.cell_owner[600:].tolist())) == 1
     ownership.hand_over(np.arange(600, 1024), 0, 2)
@@ -166,6 +167,21 @@ def test_cells_that_shared_a_table_share_the_renamed_one() -> None:
 def test_dividing_by_no_terms_gives_nothing_away(tmp_path: Path) -> None:
     plan = replace(_plan(1, by_text=False), h1=owners_of_cells(np.full(16, 1, np.int32)))
     ownership = Ownership(plan)
-    ownership.divide(3, _terms(), 2)
+    ownership.divide(3, _terms(), 1, 2)
     assert set(_owners(ownership.plan(2))[3]) == {1}
     _assert_loads(ownership.plan(2), tmp_path)
+
+
+def test_cells_that_move_time_and_again_do_not_copy_their_terms() -> None:
+    rng = np.random.default_rng(3)
+    terms = np.arange(1, 5_001, dtype=np.uint64)
+    h1 = owners_of_terms(1024, terms, rng.integers(0, N_WORKERS, 5_000).astype(np.int32), N_WORKERS)
+    plan = Plan(1, "by hand", N_WORKERS, Grid.over(WORLD, 5), h1)
+    for version in range(2, 12):
+        ownership = Ownership(plan)
+        for _ in range(3):
+            source, destination = rng.integers(0, N_WORKERS, 2)
+            ownership.hand_over(rng.integers(0, 1024, 40), int(source), int(destination))
+        plan = ownership.plan(version)
+    assert len(plan.h1.renames) > 5
+    assert len(plan.h1.table_terms) == 5_000

@@ -80,9 +80,9 @@ class Chaos:
         postings = registrar.registry.postings(registrar.registry.live_versions())
         terms = np.unique(postings.terms)
         for cell in self._cells(registrar.plan, self.random.choice([1, 30])).tolist():
-            if not ownership.is_divided(cell):
-                chosen = terms[[self.random.random() < 0.5 for _ in terms]]
-                ownership.divide(cell, chosen, self._worker(registrar.plan))
+            chosen = terms[[self.random.random() < 0.5 for _ in terms]]
+            source = self.random.choice(sorted(ownership.owners(cell)))
+            ownership.divide(cell, chosen, source, self._worker(registrar.plan))
         return self._relocate(ownership, registrar, fetch)
 
     def _select(self, registrar: Registrar, fetch: Fetch) -> Adjusted | None:

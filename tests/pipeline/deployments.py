@@ -64,11 +64,11 @@ def random_edit(rng: random.Random, plan: Plan) -> Ownership:
     for _ in range(rng.randint(1, 6)):
         cells = np.unique([rng.randrange(plan.grid.n_cells) for _ in range(rng.choice((1, 5, 20)))])
         source, destination = rng.choice(sorted(ownership.owners(int(cells[0])))), rng.randrange(N_WORKERS)
-        if rng.random() < 0.5 or ownership.is_divided(int(cells[0])):
+        if rng.random() < 0.5:
             ownership.hand_over(cells, source, destination)
         else:
             terms = np.array(rng.sample(TERMS, rng.randint(1, len(TERMS))), np.uint64)
-            ownership.divide(int(cells[0]), terms, destination)
+            ownership.divide(int(cells[0]), terms, source, destination)
     return ownership
 
 

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ps2stream.arrays import Int32s, UInt64s
+from ps2stream.arrays import Int32s, UInt64s, frozen
 from ps2stream.partitioning.load import Costs, Rates, rates_of
 from ps2stream.partitioning.sample import Sample, digest_of
 from ps2stream.partitioning.text_split import TermTable, all_terms, some_terms, split_terms
@@ -51,6 +51,20 @@ def divide(sample: Sample, costs: Costs) -> Halves | None:
     terms = vocabulary[table.terms[rows[going]]]
     return Halves(
         terms, float(loads[1 - going]), float(loads[going]), float(sizes[going] / max(sizes.sum(), 1))
+    )
+
+
+def of_owner(sample: Sample, owners: Int32s, worker: int) -> Sample:
+    """Keep what one worker owns of a divided cell; ``owners`` are those of the sample's posting terms."""
+    kept = np.flatnonzero(owners == worker)
+    subscription = np.repeat(np.arange(sample.n_subscriptions), np.diff(sample.clause_offsets))
+    # A clause each: what a subscription's other clauses are posted under is somebody else's.
+    return sample._replace(
+        bounds=frozen(sample.bounds.reshape(-1, 4)[subscription[kept]].reshape(-1)),
+        clause_offsets=frozen(np.arange(len(kept) + 1)),
+        term_offsets=frozen(np.arange(len(kept) + 1)),
+        clause_terms=frozen(sample.clause_terms[kept]),
+        n_live=round(sample.live_weight * len(kept)),
     )
 
 

@@ -89,6 +89,8 @@ class Window:
         self, n_publications: int, reports: Mapping[int, pa.RecordBatch], busy_s: Mapping[int, float]
     ) -> None:
         """Enter a batch: what each worker reports of its cells, and how long it was busy."""
+        if not n_publications:
+            return
         ordered = [reports.get(worker, self._nothing) for worker in range(self._n_workers)]
         loads = [loads_of(report, self._load) for report in ordered]
         totals = np.array([each.sum() for each in loads])

@@ -13,7 +13,7 @@ from typing import Literal, NamedTuple, Protocol
 import numpy as np
 
 from ps2stream.arrays import Float64s, Int64s
-from ps2stream.balance.halves import divide, merged_load
+from ps2stream.balance.halves import divide, merged_load, of_owner
 from ps2stream.balance.loads import CellTable
 from ps2stream.balance.ownership import Ownership
 from ps2stream.balance.selection import MovableCells, Selector
@@ -140,7 +140,7 @@ class _Adjusting:
                 return
             if not self.ownership.is_divided(cell):
                 self._divide(cell, source, destination, only_if_total_falls=True)
-            elif destination in self.ownership.owners(cell):
+            elif self._shares(cell, destination):
                 self._merge(cell, source, destination)
 
     def _phase_2(self, source: int, destination: int) -> None:
@@ -156,6 +156,7 @@ class _Adjusting:
         limit = gap
         while limit > wanted / 1024:
             cells = np.flatnonzero((self._loads[source] > 0.0) & (self._loads[source] < limit))
+            cells = self._additive(cells, destination)
             loads, sizes = self._loads[source, cells], self._to_move(cells, source, destination)
             if loads.sum() < _LEAST_GAIN * most:
                 return
@@ -166,6 +167,18 @@ class _Adjusting:
                 return
             limit /= 2.0
 
+    def _additive(self, cells: Int64s, destination: int) -> Int64s:
+        """Leave out the cells whose load would not just be added to the destination's.
+
+        By the paper's load two halves in one place cost more than apart; :meth:`_merge` looks into that.
+        """
+        if self._costs.load != "paper":
+            return cells
+        return np.array([cell for cell in cells.tolist() if not self._shares(cell, destination)], np.int64)
+
+    def _shares(self, cell: int, worker: int) -> bool:
+        return self.ownership.is_divided(cell) and worker in self.ownership.owners(cell)
+
     def _divide_hottest(self, source: int, destination: int) -> bool:
         """Divide a cell that is too busy to be moved; the total may rise by what is sent to both.
 
@@ -173,7 +186,7 @@ class _Adjusting:
         nothing else would ever relieve it.
         """
         return any(
-            not self.ownership.is_divided(cell)
+            not self._shares(cell, destination)
             and self._divide(cell, source, destination, only_if_total_falls=False)
             for cell in self._hottest(source)
         )
@@ -181,7 +194,10 @@ class _Adjusting:
     def _divide(self, cell: int, source: int, destination: int, *, only_if_total_falls: bool) -> bool:
         if only_if_total_falls and self._costs.load == "candidates":
             return False  # it never does: the looks stay the same, and some publications go to both
-        halves = divide(self._evidence(cell), self._costs)
+        sample = self._evidence(cell)
+        if self.ownership.is_divided(cell):
+            sample = of_owner(sample, self.ownership.owners_of(cell, sample.clause_terms), source)
+        halves = divide(sample, self._costs)
         if halves is None or (only_if_total_falls and not halves.lowers_total):
             return False
         load, size = self._loads[source, cell], self._sizes[source, cell]
@@ -189,7 +205,7 @@ class _Adjusting:
         after = max(most - load * (1.0 - halves.stays), least + load * halves.goes)
         if after > (1.0 - _LEAST_GAIN) * most:
             return False
-        self.ownership.divide(cell, halves.terms, destination)
+        self.ownership.divide(cell, halves.terms, source, destination)
         self._loads[source, cell] = load * halves.stays
         self._sizes[source, cell] = round(size * (1.0 - halves.size))
         self._loads[destination, cell] += load * halves.goes

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -12,13 +13,19 @@ from ps2stream.kernels import kernel
 from ps2stream.partitioning.plan import H1, Plan, owner
 
 
-class _Table:
+class _Table(NamedTuple):
     """A text table: terms ascending with their workers, and the workers of all other terms."""
 
-    __slots__ = ("defaults", "terms", "workers")
+    terms: UInt64s
+    workers: Int32s
+    defaults: Int32s
 
-    def __init__(self, terms: UInt64s, workers: Int32s, defaults: Int32s) -> None:
-        self.terms, self.workers, self.defaults = terms, workers, defaults
+
+class _Entry(NamedTuple):
+    """What decides in a divided cell: a table, and who stands in for each of its workers."""
+
+    table: int
+    stand_ins: tuple[int, ...]
 
 
 class Ownership:
@@ -36,7 +43,14 @@ class Ownership:
             )
             for i in range(len(h1.table_offsets) - 1)
         ]
-        self._renamed: dict[tuple[int, int, int], int] = {}
+        self._themselves = tuple(range(plan.n_workers))
+        self._entries = [_Entry(table, self._themselves) for table in range(len(self._tables))]
+        self._entries += [
+            _Entry(int(table), tuple(row.tolist()))
+            for table, row in zip(h1.renamed_tables, h1.renames, strict=True)
+        ]
+        self._number_of = {entry: number for number, entry in enumerate(self._entries)}
+        self._members: dict[int, set[int]] = {}
         self._changed = np.zeros(len(self._cell_owner), np.bool_)
 
     @property
@@ -54,10 +68,7 @@ class Ownership:
     def owners(self, cell: int) -> set[int]:
         """Return the workers that own something in a cell."""
         at = int(self._cell_owner[cell])
-        if at >= 0:
-            return {at}
-        table = self._tables[-1 - at]
-        return {*np.unique(table.workers).tolist(), *table.defaults.tolist()}
+        return {at} if at >= 0 else self._owners(self._entries[-1 - at])
 
     def hand_over(self, cells: Int64s, source: int, destination: int) -> None:
         """Give all that a worker owns in some cells to another."""
@@ -66,15 +77,27 @@ class Ownership:
             if at == source:
                 self._cell_owner[cell] = destination
             elif at < 0:
-                self._cell_owner[cell] = self._rename(-1 - at, source, destination)
+                table, stand_ins = self._entries[-1 - at]
+                renamed = tuple(destination if worker == source else worker for worker in stand_ins)
+                self._cell_owner[cell] = self._entered(_Entry(table, renamed))
         self._changed[cells] = True
 
-    def divide(self, cell: int, terms: UInt64s, destination: int) -> None:
-        """Give some terms of a cell that one worker owns to another; all others stay with it."""
-        source = int(self._cell_owner[cell])
-        workers = np.full(len(terms), destination, np.int32)
-        self._tables.append(_Table(np.sort(terms), workers, np.array([source], np.int32)))
-        self._cell_owner[cell] = -len(self._tables)
+    def divide(self, cell: int, terms: UInt64s, source: int, destination: int) -> None:
+        """Give some terms that a worker owns in a cell to another; all others stay with it."""
+        at = int(self._cell_owner[cell])
+        if at >= 0:
+            table = _Table(terms[:0], np.empty(0, np.int32), np.array([at], np.int32))
+        else:
+            number, stand_ins = self._entries[-1 - at]
+            others = np.array(stand_ins, np.int32)
+            table = self._tables[number]
+            table = _Table(table.terms, others[table.workers], others[table.defaults])
+        going = terms[self.owners_of(cell, terms) == source]
+        # Of a term that is named twice the first one stays: the one that goes.
+        merged, first = np.unique(np.concatenate([going, table.terms]), return_index=True)
+        workers = np.concatenate([np.full(len(going), destination, np.int32), table.workers])[first]
+        self._tables.append(_Table(merged, workers, table.defaults))
+        self._cell_owner[cell] = self._entered(_Entry(len(self._tables) - 1, self._themselves))
         self._changed[cell] = True
 
     def owners_of(self, cell: int, terms: UInt64s) -> Int32s:
@@ -90,10 +113,15 @@ class Ownership:
     def h1(self) -> H1:
         """Lay the tables that are still in use out flat."""
         is_divided = self._cell_owner < 0
-        used, numbers = np.unique(-1 - self._cell_owner[is_divided], return_inverse=True)
+        used, rows = np.unique(-1 - self._cell_owner[is_divided], return_inverse=True)
+        entries = [self._entries[number] for number in used.tolist()]
+        numbers = {table: i for i, table in enumerate(sorted({entry.table for entry in entries}))}
+        renamed = [entry for entry in entries if entry.stand_ins != self._themselves]
+        places = {entry: len(numbers) + i for i, entry in enumerate(renamed)}
+        entered = [places.get(entry, numbers[entry.table]) for entry in entries]
         cell_owner = self._cell_owner.copy()
-        cell_owner[is_divided] = -1 - numbers
-        tables = [self._tables[number] for number in used.tolist()]
+        cell_owner[is_divided] = -1 - np.array(entered, np.int32)[rows]
+        tables = [self._tables[table] for table in numbers]
         return H1(
             cell_owner,
             np.cumsum([0, *(len(table.terms) for table in tables)], dtype=np.int64),
@@ -101,22 +129,25 @@ class Ownership:
             np.concatenate([np.empty(0, np.int32), *(table.workers for table in tables)]),
             np.cumsum([0, *(len(table.defaults) for table in tables)], dtype=np.int64),
             np.concatenate([np.empty(0, np.int32), *(table.defaults for table in tables)]),
+            np.array([numbers[entry.table] for entry in renamed], np.int32),
+            np.array([entry.stand_ins for entry in renamed], np.int32).reshape(-1, self._plan.n_workers),
         )
 
-    def _rename(self, number: int, source: int, destination: int) -> int:
-        """Return the entry of a cell for a table with another worker in it, which its cells share."""
-        key = (number, source, destination)
-        if key not in self._renamed:
-            table = self._tables[number]
-            workers = np.where(table.workers == source, destination, table.workers).astype(np.int32)
-            defaults = np.where(table.defaults == source, destination, table.defaults).astype(np.int32)
-            everyone = np.unique(np.concatenate([workers, defaults]))
-            if len(everyone) == 1:  # the halves have come together again
-                self._renamed[key] = int(everyone[0])
-            else:
-                self._tables.append(_Table(table.terms, workers, defaults))
-                self._renamed[key] = -len(self._tables)
-        return self._renamed[key]
+    def _entered(self, entry: _Entry) -> int:
+        """Return what a cell says that an entry decides in; the worker itself where only one is left."""
+        owners = self._owners(entry)
+        if len(owners) == 1:  # the halves have come together again
+            return next(iter(owners))
+        if entry not in self._number_of:
+            self._number_of[entry] = len(self._entries)
+            self._entries.append(entry)
+        return -1 - self._number_of[entry]
+
+    def _owners(self, entry: _Entry) -> set[int]:
+        if entry.table not in self._members:
+            table = self._tables[entry.table]
+            self._members[entry.table] = {*np.unique(table.workers).tolist(), *table.defaults.tolist()}
+        return {entry.stand_ins[worker] for worker in self._members[entry.table]}
 
 
 @kernel

@@ -112,7 +112,12 @@ def _cells(plan: Plan, lon: Float64s, lat: Float64s) -> Int64s:
 
 
 def workers_of(h1: H1, table: int) -> Int64s:
-    """Return the workers that share the terms of a table."""
+    """Return the workers that share the terms of a table, or of a renamed one."""
+    renamed = table - (len(h1.table_offsets) - 1)
+    if renamed >= 0:
+        return np.unique(h1.renames[renamed][workers_of(h1, int(h1.renamed_tables[renamed]))]).astype(
+            np.int64
+        )
     terms = h1.table_workers[h1.table_offsets[table] : h1.table_offsets[table + 1]]
     others = h1.default_workers[h1.default_offsets[table] : h1.default_offsets[table + 1]]
     return np.unique(np.concatenate([terms, others])).astype(np.int64)

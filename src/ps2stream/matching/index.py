@@ -135,13 +135,14 @@ class GI2:
         return self._unpacked(find_slots(self._arrays, seq_from))
 
     def counted_in(self, counters: Grid) -> GI2:
-        """Return the index with its cells counted in another grid from now on; work counts from 0 again."""
-        for name in _CELL_COUNTERS:
-            array = self._storage.create(name, np.int64, counters.n_cells)
-            self._arrays = self._arrays._replace(**{name: array})
-        recount_cells(self._arrays, counters)
-        settings = replace(self.settings, counters=counters)
-        return GI2(settings, self._storage, self._arrays)
+        """Return the index with its cells counted in another grid; work counts from 0 again.
+
+        It takes the place of this one, whose arrays it goes on with.
+        """
+        counted = {name: self._storage.create(name, np.int64, counters.n_cells) for name in _CELL_COUNTERS}
+        arrays = self._arrays._replace(**counted)
+        recount_cells(arrays, counters)
+        return GI2(replace(self.settings, counters=counters), self._storage, arrays)
 
     def probe(self, probes: Probes, horizon: int) -> Found:
         """Return all matches; the arrays belong to the caller.

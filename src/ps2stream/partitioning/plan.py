@@ -31,11 +31,17 @@ from ps2stream.text.frequencies import Frequencies, no_frequencies
 _UNREADABLE = (OSError, EOFError, RuntimeError, ValueError, KeyError, TypeError)
 
 
+_NOT_RENAMED = np.empty(0, np.int32)
+_NO_RENAMES = np.empty((0, 0), np.int32)
+
+
 class H1(NamedTuple):
     """Owners of cells and terms: the paper's H1 for all cells at once (Sec. IV-C).
 
     ``cell_owner[cell]`` is a worker, or ``-1 - t`` where text table ``t`` decides: the worker
     of the term in it, and for terms it does not hold a stable hash over its default workers.
+    Numbers beyond the tables stand for tables with other workers in place of some: what load adjustment
+    leaves behind when it moves a cell. A whole table each would soon be more than all subscriptions.
     """
 
     cell_owner: Int32s
@@ -44,6 +50,8 @@ class H1(NamedTuple):
     table_workers: Int32s
     default_offsets: Int64s
     default_workers: Int32s
+    renamed_tables: Int32s = _NOT_RENAMED
+    renames: Int32s = _NO_RENAMES  # a row a renamed table: worker in the table -> worker
 
 
 @kernel
@@ -53,6 +61,16 @@ def owner(h1: H1, cell: int, term: np.uint64) -> int:
     if table >= 0:
         return signed(table)
     table = -1 - table
+    renamed = table - (len(h1.table_offsets) - 1)
+    if renamed >= 0:
+        table = h1.renamed_tables[renamed]
+    worker = _listed(h1, table, term)
+    return signed(h1.renames[renamed, worker]) if renamed >= 0 else worker
+
+
+@kernel
+def _listed(h1: H1, table: int, term: np.uint64) -> int:
+    """Return the worker of a term in a table."""
     low, stop = h1.table_offsets[table], h1.table_offsets[table + 1]
     high = stop
     while low < high:
@@ -178,10 +196,16 @@ def _check(plan: Plan) -> None:
     """Refuse a plan whose parts do not fit each other: kernels check nothing and would read beyond arrays."""
     h1, n = plan.h1, plan.n_workers
     n_tables = len(h1.table_offsets) - 1
-    owners = np.concatenate([h1.table_workers, h1.default_workers, h1.cell_owner[h1.cell_owner >= 0]])
+    n_renamed = len(h1.renamed_tables)
+    owners = np.concatenate(
+        [h1.table_workers, h1.default_workers, h1.renames.reshape(-1), h1.cell_owner[h1.cell_owner >= 0]]
+    )
     fits = {
         "n_workers": n > 0,
-        "cell_owner": len(h1.cell_owner) == plan.grid.n_cells and h1.cell_owner.min(initial=0) >= -n_tables,
+        "cell_owner": len(h1.cell_owner) == plan.grid.n_cells
+        and h1.cell_owner.min(initial=0) >= -n_tables - n_renamed,
+        "renames": h1.renames.shape == (n_renamed, n if n_renamed else h1.renames.shape[1])
+        and bool(((h1.renamed_tables >= 0) & (h1.renamed_tables < n_tables)).all()),
         "workers": bool(((owners >= 0) & (owners < n)).all()),
         "table_offsets": _are_offsets(h1.table_offsets, len(h1.table_terms)),
         "table_workers": len(h1.table_workers) == len(h1.table_terms),

@@ -23,6 +23,9 @@ _SLACK = 0.1
 #: What a part without any relation to a term is worth, so that load decides between such parts.
 _UNRELATED = 1e-3
 
+#: What stands for no load at all where something is divided by it.
+_NOTHING = 1e-9
+
 
 class TermTable(NamedTuple):
     """The posting terms of a region with the rows of publications and subscriptions that hold each."""
@@ -211,7 +214,7 @@ def _deal(
         shared[:] = 0
         count_shared(pub_parts, table.publications[a:b], shared[0])
         count_shared(sub_parts, table.subscriptions[c:d], shared[1])
-        capacity = (1.0 + _SLACK) * max(weights[term], (total + weights[term]) / n_parts)
+        capacity = (1.0 + _SLACK) * max(weights[term], (total + weights[term]) / n_parts, _NOTHING)
         best, best_score = -1, -1.0
         lightest, least = -1, np.inf
         for part in range(n_parts):

@@ -172,6 +172,8 @@ class LoadController:
         if self._considering is None or not self._considering.done():
             return None
         finished, self._considering = self._considering, None
+        if finished.cancelled():
+            return None
         failure = finished.exception()
         if failure is not None:
             # The stream can do without a better plan, but nobody should have to guess why there is none.

@@ -35,8 +35,9 @@ class Recent:
 
     def add(self, sampled: Iterable[pa.RecordBatch], n_publications: int, n_updates: int) -> None:
         for batch in sampled:
-            self._batches.append(batch)
-            self._n_kept += batch.num_rows
+            if batch.num_rows:
+                self._batches.append(batch)
+                self._n_kept += batch.num_rows
         while self._batches and self._n_kept - self._batches[0].num_rows >= KEPT:
             self._n_kept -= self._batches.popleft().num_rows
         # Older events count less and less, so that the mix is that of the recent past, too.

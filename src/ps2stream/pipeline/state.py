@@ -315,7 +315,7 @@ class WorkerHome:
                     self.mark_dirty()
                     index = index.counted_in(settings.counters)
                 return index, int(applied)
-        except (OSError, ValueError, StateError):
+        except (OSError, ValueError, OverflowError, StateError):
             pass
         return self.rebuild(settings), BEFORE_ALL
 
