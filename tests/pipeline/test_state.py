@@ -570,3 +570,27 @@ def test_a_request_for_a_new_plan_is_taken_once_however_often_it_was_made(job: J
     State(job.state.directory).request_repartition()
     assert job.state.take_request()
     assert not job.state.take_request()
+
+
+def test_a_segment_that_a_rerun_adds_to_a_batch_without_any_is_not_missed(
+    job: Job, rebuilds: list[WorkerHome]
+) -> None:
+    """A batch that changes nothing leaves no segment; run again, it may come with an adjustment before it."""
+    last = job.state.log.directory / f"batch-{EVERY_BATCH - 1:012}.arrow"
+    kept = last.read_bytes()
+    last.unlink()
+    assert job.matches(EVERY_BATCH - 1) == _expected(job.plan, job.segments[:-1], job.packet)
+    last.write_bytes(kept)
+    assert job.matches(EVERY_BATCH - 1) == job.expected
+    assert len(rebuilds) == 1, "as it was begun, and never again"
+
+
+def test_a_snapshot_after_batches_that_changed_nothing_does_not_cost_an_index(
+    job: Job, rebuilds: list[WorkerHome]
+) -> None:
+    idle = EVERY_BATCH + 3
+    assert job.matches(idle) == job.expected
+    job.state.snapshot(idle, job.state.restore_registrar())
+    begun = len(rebuilds)
+    assert job.matches(idle + 1) == job.expected
+    assert len(rebuilds) == begun

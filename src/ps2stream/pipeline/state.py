@@ -264,9 +264,12 @@ class State:
         """
         home = WorkerHome(self._index / f"worker-{worker_id:03}")
         with home.locked():
-            index, applied = home.open(settings)
-            if applied < self.log.base():  # what it has not seen is only left in the snapshot
+            index, applied, seen = home.open(settings)
+            base = self.log.base()
+            if seen < base:  # what it has not seen is only left in the snapshot
                 index, applied = home.rebuild(settings), BEFORE_ALL
+            else:
+                applied = max(applied, base)
             worker = Worker(worker_id, index)
             pending = list(self.log.read(after=applied, upto=batch_id))
             home.mark_dirty()
@@ -275,7 +278,10 @@ class State:
             if worker.index.should_compact():
                 worker.index = home.replace(worker.index, horizon)
             yield worker
-            home.mark_clean(max(applied, batch_id), settings.counters)
+            # Only what was there is applied: a batch that changed nothing, and dies, may come again with
+            # an adjustment before it.
+            applied = max([applied, *(number for number, _ in pending)])
+            home.mark_clean(applied, max(seen, batch_id), settings.counters)
 
     def _storage(self, name: str) -> MappedStorage:
         return MappedStorage(self._index / name)
@@ -301,23 +307,25 @@ class WorkerHome:
             fcntl.flock(file, fcntl.LOCK_EX)
             yield
 
-    def open(self, settings: GI2Settings) -> tuple[GI2, int]:
-        """Return the index and the batch it is clean up to; an empty one where it cannot be trusted.
+    def open(self, settings: GI2Settings) -> tuple[GI2, int, int]:
+        """Return the index, the last batch of the log that is in it and the last one it was used for.
+
+        It is empty where it cannot be trusted.
 
         Where the plan has another grid than it had before, the index is counted in that from now on.
         """
         try:
-            boot, applied, grid = self._mark.read_text().split()
+            boot, applied, seen, grid = self._mark.read_text().split()
             if boot == _boot_id():
                 counters = _grid_of(grid)
                 index = GI2.open(replace(settings, counters=counters), MappedStorage(self._arrays))
                 if counters != settings.counters:
                     self.mark_dirty()
                     index = index.counted_in(settings.counters)
-                return index, int(applied)
+                return index, int(applied), int(seen)
         except (OSError, ValueError, OverflowError, StateError):
             pass
-        return self.rebuild(settings), BEFORE_ALL
+        return self.rebuild(settings), BEFORE_ALL, BEFORE_ALL
 
     def rebuild(self, settings: GI2Settings) -> GI2:
         """Begin with an empty index."""
@@ -337,10 +345,10 @@ class WorkerHome:
     def mark_dirty(self) -> None:
         self._mark.unlink(missing_ok=True)
 
-    def mark_clean(self, batch_id: int, counters: Grid) -> None:
+    def mark_clean(self, applied: int, seen: int, counters: Grid) -> None:
         # Not synced: after a crash of the host the boot id differs and the index is not trusted.
         staged = self._mark.with_suffix(".new")
-        staged.write_text(f"{_boot_id()} {batch_id} {_text_of(counters)}")
+        staged.write_text(f"{_boot_id()} {applied} {seen} {_text_of(counters)}")
         staged.replace(self._mark)
 
 
