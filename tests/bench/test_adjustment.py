@@ -7,8 +7,8 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
-from bench.adjustment import __main__ as command_line
-from bench.adjustment import drift, selectors
+from ps2stream_bench.adjustment import __main__ as command_line
+from ps2stream_bench.adjustment import drift, selectors
 
 SMALL = ["--corpus-size", "3000", "--workers", "3", "--dispatchers", "2", "--batch-events", "1000"]
 

@@ -2,12 +2,12 @@
 
 import pytest
 
-from bench.micro.gi2 import BEFORE_ALL, Contender, Figures, parse, report, run
-from bench.workload import Kind, compile_arrays, publish_events, subscribe_events, synthetic_corpus
 from ps2stream.arrays import frozen
 from ps2stream.matching.layout import Found
 from ps2stream.model.space import WORLD, Grid
 from ps2stream.testing import oracle
+from ps2stream_bench.micro.gi2 import BEFORE_ALL, Contender, Figures, parse, report, run
+from ps2stream_bench.workload import Kind, compile_arrays, publish_events, subscribe_events, synthetic_corpus
 
 pytestmark = pytest.mark.kernel
 

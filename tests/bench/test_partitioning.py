@@ -8,15 +8,15 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
-from bench.partitioning import compare, predict, sensitivity, speed
-from bench.partitioning.__main__ import main, parse, run
-from bench.partitioning.streams import stream_of
-from bench.results import Row
-from bench.workload import KINDS, synthetic_corpus
 from ps2stream.model.schemas import SUBSCRIBE
 from ps2stream.partitioning import PARTITIONERS
 from ps2stream.partitioning.hybrid import HybridSettings
 from ps2stream.testing import oracle
+from ps2stream_bench.partitioning import compare, predict, sensitivity, speed
+from ps2stream_bench.partitioning.__main__ import main, parse, run
+from ps2stream_bench.partitioning.streams import stream_of
+from ps2stream_bench.results import Row
+from ps2stream_bench.workload import KINDS, synthetic_corpus
 
 NAMES = list(PARTITIONERS)
 CORPUS = "--corpus-size 400 --seed 3"

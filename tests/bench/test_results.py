@@ -8,7 +8,7 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
-from bench.results import Column, check_path, medians, table, write_rows
+from ps2stream_bench.results import Column, check_path, medians, table, write_rows
 
 ROWS = [
     {"name": "a", "turn": 0, "seconds": 1.0, "limit": "worker"},

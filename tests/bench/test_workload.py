@@ -9,7 +9,10 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 
-from bench.workload import (
+from ps2stream.arrays import Float64s, Int64s
+from ps2stream.model.schemas import EVENTS, PUBLISH, SUBSCRIBE, UNSUBSCRIBE
+from ps2stream.testing.oracle import run
+from ps2stream_bench.workload import (
     KINDS,
     N_STOP_WORDS,
     Corpus,
@@ -27,9 +30,6 @@ from bench.workload import (
     subscribe_events,
     synthetic_corpus,
 )
-from ps2stream.arrays import Float64s, Int64s
-from ps2stream.model.schemas import EVENTS, PUBLISH, SUBSCRIBE, UNSUBSCRIBE
-from ps2stream.testing.oracle import run
 
 KM_PER_DEGREE = 111.32
 

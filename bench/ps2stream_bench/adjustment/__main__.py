@@ -6,9 +6,9 @@ import argparse
 from collections.abc import Sequence
 from types import ModuleType
 
-from bench.adjustment import drift, selectors
-from bench.micro.host import host_facts
-from bench.results import Row, check_path, write_rows
+from ps2stream_bench.adjustment import drift, selectors
+from ps2stream_bench.micro.host import host_facts
+from ps2stream_bench.results import Row, check_path, write_rows
 
 _COMMANDS: dict[str, ModuleType] = {"drift": drift, "selectors": selectors}
 
@@ -19,7 +19,7 @@ class _Help(argparse.RawDescriptionHelpFormatter, argparse.ArgumentDefaultsHelpF
 
 def parse(argv: Sequence[str] | None = None) -> argparse.Namespace:
     """Read the command line."""
-    parser = argparse.ArgumentParser("python -m bench.adjustment", description=__doc__)
+    parser = argparse.ArgumentParser("python -m ps2stream_bench.adjustment", description=__doc__)
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
     for name, module in _COMMANDS.items():
         command = commands.add_parser(

@@ -9,12 +9,12 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from bench.workload import N_STOP_WORDS, Corpus, read_corpus, synthetic_corpus
 from ps2stream.balance.settings import AdjustmentSettings
 from ps2stream.config import Settings
 from ps2stream.pipeline.inline import InlineEngine
 from ps2stream.pipeline.planning import first_plan
 from ps2stream.pipeline.warm import warm
+from ps2stream_bench.workload import N_STOP_WORDS, Corpus, read_corpus, synthetic_corpus
 
 _LOAD_AT_ONCE = 100_000
 

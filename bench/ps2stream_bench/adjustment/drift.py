@@ -8,7 +8,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from bench.adjustment.streams import (
+from ps2stream.arrays import Float64s
+from ps2stream.balance.adjustments import Adjustment
+from ps2stream.balance.settings import AdjustmentSettings, Scope
+from ps2stream.pipeline.inline import InlineEngine
+from ps2stream_bench.adjustment.streams import (
     add_stream_options,
     batches_of,
     corpus_of,
@@ -17,12 +21,8 @@ from bench.adjustment.streams import (
     one_batch,
     settings_of,
 )
-from bench.results import Column, Row, table
-from bench.workload import drifting_events
-from ps2stream.arrays import Float64s
-from ps2stream.balance.adjustments import Adjustment
-from ps2stream.balance.settings import AdjustmentSettings, Scope
-from ps2stream.pipeline.inline import InlineEngine
+from ps2stream_bench.results import Column, Row, table
+from ps2stream_bench.workload import drifting_events
 
 SUMMARY = "run a drifting stream with and without adjustment"
 ABOUT = """\
@@ -41,9 +41,9 @@ What the columns say:
   > 100 ms, > 1 s     share of the interval's publications that had to wait so long for one
 
 examples:
-  python -m bench.adjustment drift --corpus tweets.parquet
-  python -m bench.adjustment drift --rush 5 --share 0
-  python -m bench.adjustment drift --share 0 --intervals 20
+  python -m ps2stream_bench.adjustment drift --corpus tweets.parquet
+  python -m ps2stream_bench.adjustment drift --rush 5 --share 0
+  python -m ps2stream_bench.adjustment drift --share 0 --intervals 20
 """
 
 _SCOPES: dict[str, Scope] = {"none": "off", "local": "local", "local and global": "both"}

@@ -6,11 +6,11 @@ import gc
 import time
 from argparse import ArgumentParser, Namespace
 
-from bench.partitioning.streams import add_load, corpus_at, costs_for, stream_of
-from bench.results import Column, Row, medians, table
 from ps2stream.partitioning import partitioner_named
 from ps2stream.partitioning.load import Costs
 from ps2stream.partitioning.sample import Sample
+from ps2stream_bench.partitioning.streams import add_load, corpus_at, costs_for, stream_of
+from ps2stream_bench.results import Column, Row, medians, table
 
 SUMMARY = "time how long a plan takes"
 ABOUT = """\
@@ -18,8 +18,8 @@ Time what a partitioner takes for a plan, by the clock on the wall. The sample i
 into terms before; kernels are compiled before.
 
 examples:
-  python -m bench.partitioning speed --workloads q3
-  python -m bench.partitioning speed --samples 50000 --workers 8 64 --repeat 3
+  python -m ps2stream_bench.partitioning speed --workloads q3
+  python -m ps2stream_bench.partitioning speed --samples 50000 --workers 8 64 --repeat 3
 """
 
 _WARM_UP = 500

@@ -9,13 +9,13 @@ from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
-from bench.partitioning.streams import add_load, corpus_at, costs_for, stream_of
-from bench.results import Column, Row, table
 from ps2stream.partitioning.hybrid import HybridPartitioner, HybridSettings
 from ps2stream.partitioning.load import Costs
 from ps2stream.partitioning.plan import Plan
 from ps2stream.partitioning.sample import Sample
 from ps2stream.pipeline.trial import try_plan
+from ps2stream_bench.partitioning.streams import add_load, corpus_at, costs_for, stream_of
+from ps2stream_bench.results import Column, Row, table
 
 SUMMARY = "vary the thresholds of hybrid partitioning"
 ABOUT = """\
@@ -23,8 +23,8 @@ Build plans with one threshold of hybrid partitioning varied at a time, and try 
 stream that they have not seen. Nothing is timed but the building: the load of a plan is counted.
 
 examples:
-  python -m bench.partitioning sensitivity
-  python -m bench.partitioning sensitivity --workloads q3 --plot sensitivity.png
+  python -m ps2stream_bench.partitioning sensitivity
+  python -m ps2stream_bench.partitioning sensitivity --workloads q3 --plot sensitivity.png
 """
 
 #: What is tried, the default among it.

@@ -11,8 +11,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from bench.partitioning.streams import Stream, add_load, corpus_at, costs_fields, costs_for, stream_of
-from bench.results import Column, Row, medians, table
 from ps2stream.arrays import Float64s
 from ps2stream.config import Settings
 from ps2stream.partitioning import partitioner_named
@@ -23,6 +21,15 @@ from ps2stream.pipeline.calibration import part_of
 from ps2stream.pipeline.inline import InlineEngine
 from ps2stream.pipeline.tally import Tally
 from ps2stream.pipeline.trial import try_plan
+from ps2stream_bench.partitioning.streams import (
+    Stream,
+    add_load,
+    corpus_at,
+    costs_fields,
+    costs_for,
+    stream_of,
+)
+from ps2stream_bench.results import Column, Row, medians, table
 
 SUMMARY = "run whole streams under the plan of each partitioner"
 ABOUT = """\
@@ -46,9 +53,9 @@ What the columns say:
 With few publications one worker whose index happens to double its tables looks overloaded.
 
 examples:
-  python -m bench.partitioning compare
-  python -m bench.partitioning compare --workloads q3 --partitioners grid --repeat 5 --out raw.parquet
-  python -m bench.partitioning compare --subscriptions 1000000 --dispatchers 8
+  python -m ps2stream_bench.partitioning compare
+  python -m ps2stream_bench.partitioning compare --workloads q3 --partitioners grid --repeat 5 --out raw.parquet
+  python -m ps2stream_bench.partitioning compare --subscriptions 1000000 --dispatchers 8
 """
 
 _WARM_UP = 500

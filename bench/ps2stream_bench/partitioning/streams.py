@@ -9,13 +9,13 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from bench.results import Row
-from bench.workload import N_STOP_WORDS, Corpus, Kind, mixed_events, read_corpus, synthetic_corpus
 from ps2stream.config import Settings
 from ps2stream.partitioning.load import LOAD_FUNCTIONS, Costs, LoadFunction
 from ps2stream.partitioning.sample import Sample
 from ps2stream.pipeline.calibration import calibrate, standard_costs
 from ps2stream.pipeline.planning import sample_from
+from ps2stream_bench.results import Row
+from ps2stream_bench.workload import N_STOP_WORDS, Corpus, Kind, mixed_events, read_corpus, synthetic_corpus
 
 
 @dataclass(frozen=True, slots=True)

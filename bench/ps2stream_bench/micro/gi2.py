@@ -1,6 +1,6 @@
 """GI2 against a naive version of the same idea, and over grids: inserts, probes, ends, bytes.
 
-Run with ``python -m bench.micro.gi2``. All contenders take turns in one run (A B A B ...), so that a noisy
+Run with ``python -m ps2stream_bench.micro.gi2``. All contenders take turns in one run (A B A B ...), so that a noisy
 machine is noisy for all of them: trust the ratios more than the rates. Time is CPU time of the one
 thread that works. Several ``--bits`` and
 ``--max-cells`` make a sweep.
@@ -20,9 +20,14 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from bench.micro.host import host_facts
-from bench.micro.naive_gi2 import NaiveGI2
-from bench.workload import (
+from ps2stream.arrays import Int64s, frozen
+from ps2stream.config import Settings
+from ps2stream.matching.index import GI2, GI2Settings
+from ps2stream.matching.layout import Found, Probes, Subscriptions
+from ps2stream.model.space import WORLD, Grid
+from ps2stream_bench.micro.host import host_facts
+from ps2stream_bench.micro.naive_gi2 import NaiveGI2
+from ps2stream_bench.workload import (
     KINDS,
     Arrays,
     compile_arrays,
@@ -31,11 +36,6 @@ from bench.workload import (
     subscribe_events,
     synthetic_corpus,
 )
-from ps2stream.arrays import Int64s, frozen
-from ps2stream.config import Settings
-from ps2stream.matching.index import GI2, GI2Settings
-from ps2stream.matching.layout import Found, Probes, Subscriptions
-from ps2stream.model.space import WORLD, Grid
 
 BEFORE_ALL = -(1 << 63)
 _END_SHARE = 0.1

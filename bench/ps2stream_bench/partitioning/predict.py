@@ -6,14 +6,14 @@ from argparse import ArgumentParser, Namespace
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from bench.partitioning.streams import corpus_at, costs_fields, costs_for, stream_of
-from bench.results import Column, Row, table
 from ps2stream.partitioning import partitioner_named
 from ps2stream.partitioning.load import LOAD_FUNCTIONS, Costs
 from ps2stream.partitioning.plan import Plan
 from ps2stream.partitioning.sample import Sample
 from ps2stream.pipeline.calibration import prediction, quietest, standard_costs
 from ps2stream.pipeline.trial import Trial, try_plan
+from ps2stream_bench.partitioning.streams import corpus_at, costs_fields, costs_for, stream_of
+from ps2stream_bench.results import Column, Row, table
 
 SUMMARY = "see how well load functions predict the busy time of workers"
 ABOUT = """\
@@ -26,8 +26,8 @@ number of workers do not, but they need plans of several partitioners: one that 
 makes all its workers equal in it, and what is left to rank is noise.
 
 examples:
-  python -m bench.partitioning predict
-  python -m bench.partitioning predict --workloads q2 --workers 8 --repeat 5
+  python -m ps2stream_bench.partitioning predict
+  python -m ps2stream_bench.partitioning predict --workloads q2 --workers 8 --repeat 5
 """
 
 #: Stands for all partitioners, and in place of a number of workers for all of these.

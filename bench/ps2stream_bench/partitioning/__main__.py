@@ -7,11 +7,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from types import ModuleType
 
-from bench.micro.host import host_facts
-from bench.partitioning import compare, predict, sensitivity, speed
-from bench.results import Row, check_path, write_rows
-from bench.workload import KINDS
 from ps2stream.partitioning import PARTITIONERS
+from ps2stream_bench.micro.host import host_facts
+from ps2stream_bench.partitioning import compare, predict, sensitivity, speed
+from ps2stream_bench.results import Row, check_path, write_rows
+from ps2stream_bench.workload import KINDS
 
 _COMMANDS: dict[str, ModuleType] = {
     "compare": compare,
@@ -33,7 +33,7 @@ class _Help(argparse.RawDescriptionHelpFormatter, argparse.ArgumentDefaultsHelpF
 def parse(argv: Sequence[str] | None = None) -> argparse.Namespace:
     """Read the command line."""
     parser = argparse.ArgumentParser(
-        "python -m bench.partitioning", description=_ABOUT, formatter_class=_Help
+        "python -m ps2stream_bench.partitioning", description=_ABOUT, formatter_class=_Help
     )
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
     for name, module in _COMMANDS.items():

@@ -1,4 +1,4 @@
-"""Partitioners against each other: run as ``python -m bench.partitioning``.
+"""Partitioners against each other: run as ``python -m ps2stream_bench.partitioning``.
 
 - ``compare``: what a stream costs under the plan of each.
 - ``predict``: how well the load functions that they minimise predict the busy time of workers.

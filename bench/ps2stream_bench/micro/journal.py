@@ -1,6 +1,6 @@
 """What the journal costs: appends by batch size, a single publish, reading.
 
-Run with ``python -m bench.micro.journal``; ``--directory`` chooses the disk that is measured.
+Run with ``python -m ps2stream_bench.micro.journal``; ``--directory`` chooses the disk that is measured.
 """
 
 from __future__ import annotations

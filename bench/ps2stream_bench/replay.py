@@ -1,6 +1,6 @@
 """Both engines on the same event log, in one run: throughput, latency, memory.
 
-    python -m bench.replay --subscriptions 1000000 --events 1200000
+    python -m ps2stream_bench.replay --subscriptions 1000000 --events 1200000
 
 Makes an event log (all subscriptions first, then the paper's mix of five publications to one
 change), replays it with ``ps2stream replay`` on each engine in turn, checks that they deliver

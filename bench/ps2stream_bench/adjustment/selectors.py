@@ -7,7 +7,11 @@ from argparse import ArgumentParser, Namespace
 
 import numpy as np
 
-from bench.adjustment.streams import (
+from ps2stream.balance.loads import Window
+from ps2stream.balance.selection import SELECTORS, KnapsackSelector, MovableCells, selector_named
+from ps2stream.balance.settings import AdjustmentSettings
+from ps2stream.pipeline.control import LoadController
+from ps2stream_bench.adjustment.streams import (
     add_stream_options,
     batches_of,
     corpus_of,
@@ -16,12 +20,8 @@ from bench.adjustment.streams import (
     one_batch,
     settings_of,
 )
-from bench.results import Column, Row, table
-from bench.workload import KINDS, mixed_events
-from ps2stream.balance.loads import Window
-from ps2stream.balance.selection import SELECTORS, KnapsackSelector, MovableCells, selector_named
-from ps2stream.balance.settings import AdjustmentSettings
-from ps2stream.pipeline.control import LoadController
+from ps2stream_bench.results import Column, Row, table
+from ps2stream_bench.workload import KINDS, mixed_events
 
 SUMMARY = "let all selectors choose cells on load tables of real runs"
 ABOUT = """\
@@ -36,7 +36,7 @@ What the columns say, as the 10 % quantile, the median and the 90 % quantile ove
   time / DP's     over all instances together
 
 examples:
-  python -m bench.adjustment selectors --corpus tweets.parquet --subscriptions 300000
+  python -m ps2stream_bench.adjustment selectors --corpus tweets.parquet --subscriptions 300000
 """
 
 _SHARES = (0.02, 0.05, 0.1, 0.2)

@@ -1,1 +1,0 @@
-"""Benchmarks of load adjustment: ``python -m bench.adjustment --help``."""

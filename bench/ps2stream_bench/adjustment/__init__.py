@@ -1,0 +1,1 @@
+"""Benchmarks of load adjustment: ``python -m ps2stream_bench.adjustment --help``."""
