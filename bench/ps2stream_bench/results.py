@@ -1,12 +1,14 @@
-"""Rows of figures: kept raw in a file, shown as a table of medians."""
+"""Raw rows in Parquet: one file for each measured case, with all that is needed to understand it later."""
 
 from __future__ import annotations
 
+import hashlib
 import json
-import math
-from collections.abc import Iterable, Sequence
+import os
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from statistics import median, mode
 from typing import Any, NamedTuple
 
 import pyarrow as pa
@@ -23,44 +25,59 @@ class Column(NamedTuple):
     style: str = ""
 
 
-def check_path(path: Path) -> None:
-    """Refuse a file that rows cannot be written to, before they are measured."""
-    if path.suffix not in (".parquet", ".jsonl"):
-        raise SystemExit(f"rows are written to a file that ends in .parquet or .jsonl; got {path}")
-    if not path.parent.is_dir():
-        raise SystemExit(f"rows cannot be written to {path}: there is no directory {path.parent}")
+@dataclass(frozen=True, slots=True)
+class Results:
+    """A directory of raw rows: ``SCALE/FIGURE/CASE.parquet``."""
+
+    directory: Path
+
+    def file_of(self, figure: str, scale: str, identity: Mapping[str, Any]) -> Path:
+        """Return where the rows of a case belong; ``identity`` is all that makes it differ from others."""
+        told = json.dumps(identity, sort_keys=True, default=str)
+        digest = hashlib.sha256(told.encode()).hexdigest()[:10]
+        readable = re.sub(r"[^a-z0-9]+", "-", " ".join(map(str, identity.values())).lower()).strip("-")
+        return self.directory / scale / figure / f"{readable[:60]}-{digest}.parquet"
+
+    def write(self, path: Path, rows: Sequence[Row]) -> None:
+        """Write rows all at once: a file that is there is whole."""
+        path.parent.mkdir(parents=True, exist_ok=True)
+        part = path.with_suffix(f".part{os.getpid()}")
+        try:
+            pq.write_table(table_of(rows), part, compression="zstd")
+            part.replace(path)
+        finally:
+            part.unlink(missing_ok=True)
+
+    def read(self, figure: str, scale: str) -> list[Row]:
+        """Return all rows of a figure, in a fixed order; a field that a row lacks is None."""
+        files = sorted((self.directory / scale / figure).glob("*.parquet"))
+        together = self.directory / scale / f"{figure}.parquet"  # as a report keeps them
+        files += [together] if together.exists() else []
+        return joined(pq.read_table(path) for path in files)
 
 
-def write_rows(rows: Sequence[Row], path: Path) -> None:
-    """Write rows to Parquet, or one JSON object a line."""
-    if path.suffix == ".parquet":
-        pq.write_table(pa.Table.from_pylist(list(rows)), path)
-    else:
-        path.write_text("".join(json.dumps({name: _known(row[name]) for name in row}) + "\n" for row in rows))
+def table_of(rows: Sequence[Row]) -> pa.Table:
+    """Lay rows out in columns: every field that any row has."""
+    names = list(dict.fromkeys(name for row in rows for name in row))
+    return pa.table({name: pa.array([row.get(name) for row in rows]) for name in names})
 
 
-def medians(rows: Iterable[Row], by: Sequence[str]) -> list[Row]:
-    """Join the rows that agree in some fields: medians of numbers, the most frequent of all else."""
-    groups: dict[tuple[Any, ...], list[Row]] = {}
-    for row in rows:
-        groups.setdefault(tuple(row[name] for name in by), []).append(row)
-    return [{name: _middle([row[name] for row in group]) for name in group[0]} for group in groups.values()]
+def joined(tables: Iterable[pa.Table]) -> list[Row]:
+    """Return the rows of several tables; a field that a table lacks is None."""
+    found = list(tables)
+    rows: list[Row] = pa.concat_tables(found, promote_options="permissive").to_pylist() if found else []
+    return rows
 
 
 def table(rows: Iterable[Row], columns: Sequence[Column]) -> str:
-    """Lay rows out as a table in Markdown."""
+    """Lay rows out as a table in Markdown; what was not measured is shown as a dash."""
     lines = ["| " + " | ".join(column.title for column in columns) + " |", "|---" * len(columns) + "|"]
     for row in rows:
-        cells = [f"{row[column.field]:{column.style}}" for column in columns]
+        cells = [_cell(row.get(column.field), column.style) for column in columns]
         lines.append("| " + " | ".join(cells) + " |")
     return "\n".join(lines)
 
 
-def _middle(values: list[Any]) -> Any:
-    are_numbers = all(isinstance(value, int | float) and not isinstance(value, bool) for value in values)
-    return median(values) if are_numbers else mode(values)
-
-
-def _known(value: Any) -> Any:
-    """JSON has neither NaN nor infinities."""
-    return None if isinstance(value, float) and not math.isfinite(value) else value
+def _cell(value: Any, style: str) -> str:
+    is_unknown = value is None or (isinstance(value, float) and value != value)
+    return "-" if is_unknown else f"{value:{style}}"

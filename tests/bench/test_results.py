@@ -1,51 +1,60 @@
-"""Rows come back from files as they were measured, and tables show their medians."""
+"""Raw rows come back as they were written, and a file that is there is whole."""
 
-from __future__ import annotations
-
-import json
 from pathlib import Path
 
-import pyarrow.parquet as pq
 import pytest
 
-from ps2stream_bench.results import Column, check_path, medians, table, write_rows
-
-ROWS = [
-    {"name": "a", "turn": 0, "seconds": 1.0, "limit": "worker"},
-    {"name": "b", "turn": 0, "seconds": 5.0, "limit": "worker"},
-    {"name": "a", "turn": 1, "seconds": 9.0, "limit": "dispatcher"},
-    {"name": "b", "turn": 1, "seconds": float("inf"), "limit": "worker"},
-    {"name": "a", "turn": 2, "seconds": 2.0, "limit": "dispatcher"},
-]
+from ps2stream_bench import results as module
+from ps2stream_bench.results import Column, Results, table
 
 
-def test_rows_with_the_same_name_are_joined_by_their_median() -> None:
-    joined = medians(ROWS, ["name"])
-    assert [(row["name"], row["seconds"], row["limit"]) for row in joined] == [
-        ("a", 2.0, "dispatcher"),
-        ("b", float("inf"), "worker"),
-    ]
+def test_rows_of_all_cases_come_back_with_all_their_fields(tmp_path: Path) -> None:
+    results = Results(tmp_path)
+    for n in (1, 2):
+        path = results.file_of("hybrid", "tiny", {"workers": n, "seed": 1})
+        results.write(path, [{"workers": n, "rate": 1.5 * n}, {"workers": n, "only": f"here {n}"}])
+    rows = results.read("hybrid", "tiny")
+    assert sorted(rows, key=str) == sorted(
+        [
+            {"workers": 1, "rate": 1.5, "only": None},
+            {"workers": 1, "rate": None, "only": "here 1"},
+            {"workers": 2, "rate": 3.0, "only": None},
+            {"workers": 2, "rate": None, "only": "here 2"},
+        ],
+        key=str,
+    )
+    assert results.read("hybrid", "small") == []
 
 
-def test_a_table_has_a_line_for_each_row() -> None:
-    lines = table(ROWS[:2], [Column("who", "name"), Column("time, s", "seconds", ".2f")]).splitlines()
-    assert lines == ["| who | time, s |", "|---|---|", "| a | 1.00 |", "| b | 5.00 |"]
+def test_integers_of_one_case_and_floats_of_another_go_together(tmp_path: Path) -> None:
+    results = Results(tmp_path)
+    for n, value in enumerate([1, 2.5]):
+        results.write(results.file_of("f", "tiny", {"n": n}), [{"value": value}])
+    assert sorted(row["value"] for row in results.read("f", "tiny")) == [1, 2.5]
 
 
-def test_rows_are_written_to_parquet(tmp_path: Path) -> None:
-    write_rows(ROWS, tmp_path / "rows.parquet")
-    assert pq.read_table(tmp_path / "rows.parquet").to_pylist() == ROWS
+def test_cases_that_differ_in_anything_have_files_of_their_own(tmp_path: Path) -> None:
+    results = Results(tmp_path)
+    identities = [{"a": 1, "seed": 1}, {"a": 1, "seed": 2}, {"a": 2, "seed": 1}, {"b": 1, "seed": 1}]
+    assert len({results.file_of("f", "tiny", identity) for identity in identities}) == len(identities)
+    assert results.file_of("f", "tiny", {"a": 1, "b": 2}) == results.file_of("f", "tiny", {"a": 1, "b": 2})
 
 
-def test_rows_are_written_as_json_that_others_can_read(tmp_path: Path) -> None:
-    write_rows(ROWS, tmp_path / "rows.jsonl")
-    lines = (tmp_path / "rows.jsonl").read_text().splitlines()
-    assert [json.loads(line, parse_constant=pytest.fail)["seconds"] for line in lines] == [1, 5, 9, None, 2]
+def test_a_write_that_fails_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    results = Results(tmp_path)
+    path = results.file_of("f", "tiny", {"a": 1})
+
+    def fail(table: object, where: Path, **options: object) -> None:
+        where.write_text("half a file")
+        raise OSError("no space left")
+
+    monkeypatch.setattr(module.pq, "write_table", fail)
+    with pytest.raises(OSError, match="no space left"):
+        results.write(path, [{"a": 1}])
+    assert list(path.parent.iterdir()) == []
 
 
-@pytest.mark.parametrize("name", ["rows.csv", "rows", "missing/rows.parquet"])
-def test_a_file_that_cannot_be_written_is_refused_before_anything_is_measured(
-    tmp_path: Path, name: str
-) -> None:
-    with pytest.raises(SystemExit, match="rows"):
-        check_path(tmp_path / name)
+def test_a_table_shows_what_is_not_known_as_a_dash() -> None:
+    columns = [Column("name", "name"), Column("rate", "rate", ",.1f")]
+    shown = table([{"name": "a", "rate": 1234.56}, {"name": "b", "rate": None}, {"name": "c"}], columns)
+    assert shown.splitlines() == ["| name | rate |", "|---|---|", "| a | 1,234.6 |", "| b | - |", "| c | - |"]

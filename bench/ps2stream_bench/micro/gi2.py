@@ -1,46 +1,28 @@
-"""GI2 against a naive version of the same idea, and over grids: inserts, probes, ends, bytes.
+"""GI2 against a naive version of the same idea: inserts, probes, ends, bytes.
 
-Run with ``python -m ps2stream_bench.micro.gi2``. All contenders take turns in one run (A B A B ...), so that a noisy
-machine is noisy for all of them: trust the ratios more than the rates. Time is CPU time of the one
-thread that works. Several ``--bits`` and
-``--max-cells`` make a sweep.
+Contenders take turns in one run, so that a noisy machine is noisy for all of them. Time is processor time of
+the one thread that works.
 """
 
 from __future__ import annotations
 
-import argparse
 import gc
 import time
-from collections.abc import Iterable, Sequence
-from pathlib import Path
-from statistics import median
-from typing import Any, NamedTuple, Protocol
+from collections.abc import Callable, Iterable, Sequence
+from typing import NamedTuple, Protocol
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.parquet as pq
 
 from ps2stream.arrays import Int64s, frozen
-from ps2stream.config import Settings
 from ps2stream.matching.index import GI2, GI2Settings
 from ps2stream.matching.layout import Found, Probes, Subscriptions
 from ps2stream.model.space import WORLD, Grid
-from ps2stream_bench.micro.host import host_facts
 from ps2stream_bench.micro.naive_gi2 import NaiveGI2
-from ps2stream_bench.workload import (
-    KINDS,
-    Arrays,
-    compile_arrays,
-    publish_events,
-    read_corpus,
-    subscribe_events,
-    synthetic_corpus,
-)
+from ps2stream_bench.workloads import Arrays
 
 BEFORE_ALL = -(1 << 63)
 _END_SHARE = 0.1
 _WARM_UP = 0.1
-_CORPUS_SIZE = 80_000
 _COUNTER_BITS = 6
 
 
@@ -68,7 +50,7 @@ class Contender(NamedTuple):
         return GI2.create(GI2Settings(grid, counters, self.max_cells))
 
 
-class Figures(NamedTuple):
+class Measured(NamedTuple):
     """What one turn of one contender came to."""
 
     inserts_per_s: float
@@ -80,7 +62,7 @@ class Figures(NamedTuple):
     bytes_per_subscription: float
 
 
-def measure(contender: Contender, arrays: Arrays) -> Figures:
+def measure(contender: Contender, arrays: Arrays) -> Measured:
     """Fill an index, match all publications, end some subscriptions."""
     subs, probes = arrays
     index = contender.build(_counters(subs))
@@ -94,7 +76,7 @@ def measure(contender: Contender, arrays: Arrays) -> Figures:
     n_candidates, n_postings, n_bytes = _sizes(index)
     ended = frozen(np.random.default_rng(0).permutation(subs.seq_from)[: int(_END_SHARE * n_subs)])
     end_s = _seconds(lambda: index.end(ended, frozen(np.full(len(ended), probes.seq[-1] + 1))))
-    return Figures(
+    return Measured(
         inserts_per_s=n_subs / insert_s,
         ends_per_s=len(ended) / end_s,
         publications_per_s=n_publications / probe_s,
@@ -106,16 +88,17 @@ def measure(contender: Contender, arrays: Arrays) -> Figures:
 
 
 def take_turns(
-    contenders: Sequence[Contender], arrays: Arrays, n_repetitions: int
-) -> Iterable[tuple[int, Contender, Figures]]:
-    """Measure every contender once, then every one again; the kernels are compiled before."""
+    contenders: Sequence[Contender], arrays: Arrays, n_repetitions: int, seed: int
+) -> Iterable[tuple[int, Contender, Measured]]:
+    """Measure every contender once, then every one again in another order; kernels are compiled before."""
+    rng = np.random.default_rng([seed, 9])
     small = Arrays(_first_rows(arrays.subscriptions, 1000), _head_of(arrays.probes, 100))
     for contender in {contender.name: contender for contender in contenders}.values():
         measure(contender, small)
     for repetition in range(n_repetitions):
-        for contender in contenders:
+        for place in rng.permutation(len(contenders)):
             gc.collect()
-            yield repetition, contender, measure(contender, arrays)
+            yield repetition, contenders[place], measure(contenders[place], arrays)
 
 
 def _sizes(index: GI2 | NaiveGI2) -> tuple[int, int, int]:
@@ -141,92 +124,7 @@ def _first_rows(subs: Subscriptions, n: int) -> Subscriptions:
     return subs._replace(seq_from=subs.seq_from[:n], seq_to=subs.seq_to[:n], bounds=subs.bounds[: 4 * n])
 
 
-def _seconds(action: Any) -> float:
+def _seconds(action: Callable[[], object]) -> float:
     started = time.process_time()
     action()
     return time.process_time() - started
-
-
-def report(rows: list[dict[str, Any]]) -> str:
-    """Print medians by contender, and how many times the naive version's rates they are."""
-    groups: dict[Contender, list[dict[str, Any]]] = {}
-    for row in rows:
-        groups.setdefault(Contender(row["contender"], row["bits"], row["max_cells"]), []).append(row)
-    medians = {
-        contender: Figures(*(median(row[name] for row in group) for name in Figures._fields))
-        for contender, group in groups.items()
-    }
-    naive = [figures.publications_per_s for (name, _, _), figures in medians.items() if name == "naive"]
-    best = max(naive, default=0.0)
-    lines = [
-        "| index | bits | cells | inserts/s | ends/s | publications/s | to the best naive "
-        "| candidates | matches | postings/sub | bytes/sub |",
-        "|---|---|---|---|---|---|---|---|---|---|---|",
-    ]
-    for (name, bits, max_cells), f in medians.items():
-        ratio = f"{f.publications_per_s / best:.2f}" if best else ""
-        lines.append(
-            f"| {name} | {bits} | {max_cells or 'all'} | {f.inserts_per_s:,.0f} | {f.ends_per_s:,.0f} "
-            f"| {f.publications_per_s:,.0f} | {ratio} | {f.candidates_per_publication:.2f} "
-            f"| {f.matches_per_publication:.2f} | {f.postings_per_subscription:.1f} "
-            f"| {f.bytes_per_subscription:.0f} |"
-        )
-    return "\n".join(lines)
-
-
-def run(arguments: argparse.Namespace) -> list[dict[str, Any]]:
-    """Measure all contenders; return a row for each turn."""
-    if arguments.publications:
-        corpus = read_corpus(arguments.publications)
-    else:
-        corpus = synthetic_corpus(_CORPUS_SIZE, arguments.seed)
-    n_subs = arguments.subscriptions
-    subscribes = subscribe_events(corpus, arguments.workload, n_subs, arguments.seed)
-    publishes = publish_events(corpus, arguments.probes, n_subs + 1, arguments.seed + 1)
-    arrays = compile_arrays(corpus, subscribes, publishes)
-    naive_bits = arguments.bits[:1] if arguments.naive_bits is None else arguments.naive_bits
-    contenders = [Contender("gi2", bits, cells) for bits in arguments.bits for cells in arguments.max_cells]
-    contenders += [Contender("naive", bits, 0) for bits in naive_bits]
-    fixed = {
-        **host_facts(),
-        "corpus": "file" if arguments.publications else "synthetic",
-        "workload": arguments.workload,
-        "n_subscriptions": n_subs,
-        "n_publications": arguments.probes,
-        "seed": arguments.seed,
-    }
-    rows = []
-    for repetition, (name, bits, cells), figures in take_turns(contenders, arrays, arguments.repeat):
-        varied = {"repetition": repetition, "contender": name, "bits": bits, "max_cells": cells}
-        rows.append({**fixed, **varied, **figures._asdict()})
-    return rows
-
-
-def parse(argv: Sequence[str] | None = None) -> argparse.Namespace:
-    """Read the command line."""
-    defaults = Settings()
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--subscriptions", type=int, default=100_000)
-    parser.add_argument("--probes", type=int, default=50_000, help="publications to match in a turn")
-    parser.add_argument("--workload", choices=KINDS, default="q1")
-    parser.add_argument("--bits", type=int, nargs="+", default=[defaults.grid_bits])
-    parser.add_argument("--max-cells", type=int, nargs="+", default=[defaults.max_cells])
-    parser.add_argument("--naive-bits", type=int, nargs="*", help="the naive one's; the first of --bits")
-    parser.add_argument("--repeat", type=int, default=5)
-    parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--publications", type=Path, help="a Parquet file with lat, lon and text")
-    parser.add_argument("--out", type=Path, help="write the raw rows to this Parquet file")
-    return parser.parse_args(argv)
-
-
-def main() -> None:
-    """Measure and print one line a contender."""
-    arguments = parse()
-    rows = run(arguments)
-    if arguments.out:
-        pq.write_table(pa.Table.from_pylist(rows), arguments.out)
-    print(report(rows))
-
-
-if __name__ == "__main__":
-    main()

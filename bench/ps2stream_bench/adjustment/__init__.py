@@ -1,1 +1,0 @@
-"""Benchmarks of load adjustment: ``python -m ps2stream_bench.adjustment --help``."""

@@ -1,0 +1,101 @@
+"""Partitioners against each other: an engine for each, and all of them take turns on one stream."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+
+import pyarrow as pa
+
+from ps2stream.partitioning.sample import Sample
+from ps2stream.pipeline.planning import sample_from
+from ps2stream_bench.engines import Meter, Stream, batches_of, check_alike, in_turns, loaded, stream_of
+from ps2stream_bench.figure import Case, Context
+from ps2stream_bench.metrics import Middle, medians, ratio
+from ps2stream_bench.results import Row
+
+#: The paper's cluster for all figures but the one of scalability.
+N_WORKERS, N_DISPATCHERS = 8, 4
+
+#: What the paper's tuples/s are compared with, and what they would be with dispatchers to spare.
+RATE, WORKERS_RATE = "projected_tuples_per_s", "worker_tuples_per_s"
+#: What the roles that exist only once would allow.
+ALONE_RATE = "registrar_or_merger_tuples_per_s"
+
+#: Six tuples are five publications and an update.
+_PUBLICATIONS_PER_TUPLE = 5 / 6
+
+
+def stream_for(case: Case, context: Context, n_tuples: int) -> Stream:
+    """Make the stream that a case names, with about so many tuples after its subscriptions are loaded."""
+    corpus = context.corpus(case["country"], case["corpus"])
+    n_publications = int(n_tuples * _PUBLICATIONS_PER_TUPLE)
+    return stream_of(corpus, case["kind"], case["live"], n_publications, context.seed)
+
+
+def sample_of_stream(stream: Stream, n: int, seed: int) -> Sample:
+    """Draw ``n`` publications and ``n`` subscriptions, or as many as there are."""
+    n_events = max(stream.events.num_rows, 1)
+    settings = stream.settings(sample_events=2 * n, sample_prefix_events=n_events, sample_seed=seed)
+    return sample_from([stream.events], settings)
+
+
+def workload_of(case: Case) -> str:
+    """Name a workload as the paper does, without its STS."""
+    return f"{case['country']}-{case['kind']}".upper()
+
+
+def entered(stream: Stream, partitioners: Sequence[str], case: Case) -> dict[str, Meter]:
+    """Plan with every partitioner for the workers of a case, and load all subscriptions."""
+    usual = stream.settings(n_workers=case["workers"], n_dispatchers=case["dispatchers"])
+    meters = {}
+    for name in partitioners:
+        settings = replace(usual, partitioner=name)
+        meters[name] = Meter(loaded(stream.plan(settings), settings, stream.loading))
+    return meters
+
+
+def compared(
+    meters: Mapping[str, Meter], stretches: Sequence[pa.RecordBatch], batch_events: int, seed: int
+) -> Iterator[Row]:
+    """Let contenders take turns, batch by batch; yield a row for each of them and every stretch of events."""
+    for repetition, stretch in enumerate(stretches):
+        in_turns(meters, batches_of(stretch, batch_events), seed + 1000 * repetition)
+        rows = [{"partitioner": name, "repetition": repetition, **_read(meters[name])} for name in meters]
+        check_alike(rows, "partitioner")
+        yield from rows
+
+
+def stretches_of(events: pa.RecordBatch, n: int) -> list[pa.RecordBatch]:
+    """Cut events into ``n`` stretches of equal length; what is left over is left out."""
+    size = events.num_rows // n
+    return [events.slice(number * size, size) for number in range(n)]
+
+
+def lead(rows: Sequence[Row], name: str, other: str, field: str = RATE) -> Middle:
+    """Return how many times the figure of another partitioner one has."""
+    return ratio(rows, field, {"partitioner": name}, {"partitioner": other})
+
+
+def leads_told(rows: Sequence[Row], name: str, other: str) -> str:
+    """Say by how much a partitioner is faster than another: projected, and by workers alone."""
+    projected, by_workers = lead(rows, name, other), lead(rows, name, other, WORKERS_RATE)
+    return f"{projected:.2f} times {other} ({by_workers:.2f} by workers alone)"
+
+
+def alone_told(rows: Sequence[Row], by: Sequence[str]) -> str:
+    """Say how often the registrar or the merger would hold a cluster up below the projected rate."""
+    lines = medians(rows, by)
+    slower = [line for line in lines if line[ALONE_RATE] < line[RATE]]
+    return (
+        "The projection is about workers and dispatchers, whose number can be chosen. The registrar, which "
+        "routes subscriptions (in the paper the dispatchers do), and the merger exist once; in "
+        f"{len(slower)} of {len(lines)} lines one of them would allow fewer tuples/s than projected (column "
+        "*registrar or merger*)."
+    )
+
+
+def _read(meter: Meter) -> Row:
+    row = meter.read()
+    alone_s = max(row["registrar_busy_s"], row["merger_busy_s"], 1e-9)
+    return {**row, ALONE_RATE: row["n_events"] / alone_s}

@@ -1,0 +1,260 @@
+"""PS2Stream beside what people use instead, on the same events, in one run."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+
+from ps2stream_bench.figure import Case, Context, Drawing, Figure, Page, Scale, Setting, Verdict
+from ps2stream_bench.metrics import distinct, medians, middle, middles, where
+from ps2stream_bench.peers.catalogue import NAMES, Setup, open_peer, unavailable
+from ps2stream_bench.peers.contract import Peer
+from ps2stream_bench.plots import in_thousands, lines
+from ps2stream_bench.results import Column, Row, table
+from ps2stream_bench.workloads import N_STOP_WORDS, publish_events, subscribe_events
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure as Canvas
+
+OURS = ("PS2Stream inline", "PS2Stream microbatch")
+
+_SIZES: dict[Scale, tuple[int, ...]] = {
+    "tiny": (1_000,),
+    "small": (10_000, 100_000, 1_000_000),
+    "paper": (10_000, 100_000, 1_000_000, 5_000_000),
+}
+_N_CORPUS: dict[Scale, int] = {"tiny": 500, "small": 200_000, "paper": 1_000_000}
+_N_REPETITIONS: dict[Scale, int] = {"tiny": 1, "small": 3, "paper": 5}
+#: A turn of a peer lasts about so long, if it can match the first publications faster than that.
+_TURN_S: dict[Scale, float] = {"tiny": 0.2, "small": 2.0, "paper": 10.0}
+#: Publications that all peers match first, to see that they find the same.
+_N_FIRST: dict[Scale, int] = {"tiny": 50, "small": 200, "paper": 200}
+_N_MOST = 200_000
+
+_COLUMNS = [
+    Column("subscriptions", "subscriptions", ",.0f"),
+    Column("system", "peer"),
+    Column("publications/s", "publications_per_s", ",.0f"),
+    Column("publications of a turn", "n_publications", ",.0f"),
+    Column("ms a publication", "ms_per_publication", ",.3f"),
+    Column("loading, subscriptions/s", "loaded_per_s", ",.0f"),
+    Column("bytes a subscription", "bytes_per_subscription", ",.0f"),
+    Column("matches", "matches_per_publication", ".1f"),
+    Column("inline is faster by", "inline_ratio", ",.1f"),
+    Column("microbatch by", "microbatch_ratio", ",.1f"),
+]
+
+
+def cases(scale: Scale) -> list[Case]:
+    """Return a case for each number of subscriptions."""
+    fixed: dict[str, Setting] = {
+        "kind": "q1",
+        "corpus": _N_CORPUS[scale],
+        "repetitions": _N_REPETITIONS[scale],
+        "turn_s": _TURN_S[scale],
+        "first": _N_FIRST[scale],
+    }
+    return [Case({"subscriptions": n, **fixed}) for n in _SIZES[scale]]
+
+
+@dataclass(slots=True)
+class _Contender:
+    """A peer with its subscriptions, and how many publications it gets in a turn."""
+
+    peer: Peer
+    load_s: float
+    n_publications: int
+    seq: int
+
+
+def measure(case: Case, context: Context) -> Iterable[Row]:
+    """Load every peer that there is, see that all find the same, and let them take turns."""
+    corpus = context.corpus("us", case["corpus"])
+    n, first = case["subscriptions"], case["first"]
+    stop_words = tuple(corpus.words[:N_STOP_WORDS].to_pylist())
+    subscribes = subscribe_events(corpus, case["kind"], n, context.seed)
+    publishes = publish_events(corpus, _N_MOST, n + 1, context.seed + 1)
+    setup = Setup(context.spark, stop_words, 2, publishes)
+    with ExitStack() as stack:
+        contenders: dict[str, _Contender] = {}
+        found: dict[str, pa.Table] = {}
+        for name in NAMES:
+            reason = unavailable(name)
+            if reason:
+                context.say(f"    left out: {reason}")
+                yield {"peer": name, "unavailable": reason}
+                continue
+            peer = open_peer(name, setup)
+            stack.callback(peer.close)
+            started = time.perf_counter()
+            peer.load(subscribes)
+            load_s = time.perf_counter() - started
+            contenders[name] = _Contender(peer, load_s, first, n + 1)
+            found[name] = _matched(contenders[name], publishes, first).sort_by(
+                [("publication_seq", "ascending"), ("subscription_seq", "ascending")]
+            )
+            _check_same(found)
+            _warm_up(contenders[name], publishes, case["turn_s"])
+            context.say(f"    {name}: loaded in {load_s:.1f} s, {contenders[name].n_publications:,} a turn")
+        rng = np.random.default_rng([context.seed, 11])
+        for repetition in range(case["repetitions"]):
+            for place in rng.permutation(len(contenders)):
+                name = list(contenders)[place]
+                yield {"repetition": repetition, "peer": name, **_turn(contenders[name], publishes, n)}
+
+
+def _turn(contender: _Contender, publishes: pa.Table, n_subscriptions: int) -> Row:
+    n = contender.n_publications
+    started = time.perf_counter()
+    pairs = _matched(contender, publishes, n)
+    seconds = time.perf_counter() - started
+    n_bytes = contender.peer.index_bytes()
+    return {
+        "n_publications": n,
+        "publications_per_s": n / seconds,
+        "ms_per_publication": 1000 * seconds / n,
+        "loaded_per_s": n_subscriptions / contender.load_s,
+        "bytes_per_subscription": None if n_bytes is None else n_bytes / n_subscriptions,
+        "matches_per_publication": pairs.num_rows / n,
+    }
+
+
+def _warm_up(contender: _Contender, publishes: pa.Table, turn_s: float) -> None:
+    """Let a peer match more and more, which warms it up, until a turn is long enough to be measured."""
+    while True:
+        started = time.perf_counter()
+        _matched(contender, publishes, contender.n_publications)
+        seconds = time.perf_counter() - started
+        if seconds >= turn_s / 2 or contender.n_publications == _N_MOST:
+            return
+        grown = contender.n_publications * min(turn_s / seconds, 8.0)
+        contender.n_publications = min(int(grown) + 1, _N_MOST)
+
+
+def _matched(contender: _Contender, publishes: pa.Table, n: int) -> pa.Table:
+    """Match the first publications; they get new seqs each time, because a stream does not run backwards.
+
+    The pairs have the numbers of the publications in place of these seqs.
+    """
+    seqs = pa.array(np.arange(contender.seq, contender.seq + n))
+    events = publishes.slice(0, n).set_column(0, publishes.schema.field("seq"), seqs)
+    pairs = contender.peer.match(events)
+    numbers = pa.array(pairs["publication_seq"].to_numpy() - contender.seq)
+    contender.seq += n
+    return pairs.set_column(1, "publication_seq", numbers)
+
+
+def _check_same(found: dict[str, pa.Table]) -> None:
+    name, newest = list(found.items())[-1]
+    for other, pairs in found.items():
+        if not pairs.equals(newest):
+            told = f"{other} {pairs.num_rows:,} and {name} {newest.num_rows:,}"
+            raise ValueError(f"all systems must find the same pairs; got {told}, or others")
+
+
+def page(rows: Sequence[Row]) -> Page:
+    """Show rates over the number of subscriptions, and how many times the others' ours are."""
+    measured = [row for row in rows if row.get("publications_per_s")]
+    found = sorted(
+        medians(measured, ["subscriptions", "peer"]),
+        key=lambda row: (row["subscriptions"], -row["publications_per_s"]),
+    )
+    for row in found:
+        own = where(found, subscriptions=row["subscriptions"])
+        for field, name in zip(("inline_ratio", "microbatch_ratio"), OURS, strict=True):
+            ours = where(own, peer=name)
+            row[field] = ours[0]["publications_per_s"] / row["publications_per_s"] if ours else None
+    left_out = [f"- Left out: {reason}" for reason in distinct(rows, "unavailable")]
+    return Page(
+        paper="The paper compares with no other system.",
+        ours="\n".join([_ABOUT, *left_out]),
+        differs=_DIFFERS,
+        tables=[table(found, _COLUMNS)],
+        drawings=[Drawing("rates", _CAPTION, lambda canvas: _draw(canvas, measured), (8.0, 4.0))],
+        verdicts=_verdicts(measured),
+    )
+
+
+_CAPTION = (
+    "Publications/s by the clock on the wall, over the number of subscriptions (both axes logarithmic)."
+)
+
+_ABOUT = """\
+STS-US-Q1, subscriptions that stay. Every system loads the same subscriptions and matches the same
+publications; they have to find the same pairs, or the case fails. Then they take turns in a random order.
+A turn has as many publications as a system can do in about two seconds (at most 200,000), as one batch:
+this is kind to Spark, which has a fixed cost for each. Cutting texts into terms is part of matching for
+everybody. All use the two cores of the machine as they like; our inline engine, the numpy scan and the
+STRtree use one.
+
+- *PS2Stream inline* and *microbatch*: two workers; microbatch writes its matches durably to Parquet.
+- *Spark SQL*: what a PySpark user would write: explode publications and clauses to (cell, term), join,
+  filter.
+- *numpy scan*: test every region, then the terms of those that hold the point.
+- *shapely STRtree*: a bulk query of an STR-packed R-tree, then Python sets of terms.
+- *PostgreSQL + PostGIS*: a row for each clause, GiST on regions and GIN on arrays of terms."""
+
+_DIFFERS = """\
+Only PS2Stream asks for place and words at once. The scan's work grows with all subscriptions. An index on
+places alone finds every subscription around a busy place, and there are more of these the more
+subscriptions there are; only then it looks at words. The database has an index for each and can use only
+one for a row, or join two long lists. The join of exploded rows does ask for both, but shuffles and
+compares strings, and it plans and starts tasks for each batch; it also repeats a subscription for every
+cell of its region, which is why its loading and its memory grow fast."""
+
+
+def _verdicts(rows: Sequence[Row]) -> list[Verdict]:
+    verdicts = []
+    for n in sorted(distinct(rows, "subscriptions")):
+        rates = {
+            name: middle(row["publications_per_s"] for row in where(rows, subscriptions=n, peer=name))
+            for name in NAMES
+        }
+        others = {name: rate.median for name, rate in rates.items() if name not in OURS and rate.n}
+        if not others or not rates[OURS[0]].n:
+            continue
+        best = max(others, key=lambda name: others[name])
+        gain = rates[OURS[0]].median / others[best]
+        verdicts.append(
+            Verdict(
+                f"PS2Stream inline is faster than every peer, {n:,} subscriptions",
+                "",
+                f"{gain:.1f} times the best peer ({best})",
+                gain > 1,
+            )
+        )
+    return verdicts
+
+
+def _draw(canvas: Canvas, rows: Sequence[Row]) -> None:
+    axes = canvas.subplots()
+    found = middles(rows, ["peer", "subscriptions"], "publications_per_s")
+    series = {
+        name: {n: value for (peer, n), value in found.items() if peer == name}
+        for name in NAMES
+        if any(peer == name for peer, _ in found)
+    }
+    lines(axes, series)
+    axes.set_xscale("log")
+    axes.set_yscale("log")
+    axes.set_xlabel("subscriptions")
+    axes.set_ylabel("publications/s")
+    in_thousands(axes)
+    in_thousands(axes, "x")
+    axes.legend(loc="upper left", bbox_to_anchor=(1.0, 1.0))
+
+
+FIGURE = Figure(
+    name="peers",
+    title="PS2Stream and its peers",
+    about="What people use instead, on the same subscriptions and publications.",
+    cases=cases,
+    measure=measure,
+    page=page,
+)

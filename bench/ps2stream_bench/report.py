@@ -1,0 +1,166 @@
+"""The report: a page for each figure and a summary, made of raw rows and of nothing else."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import pyarrow.parquet as pq
+
+from ps2stream_bench.figure import SCALES, Figure, Page, Scale, Verdict
+from ps2stream_bench.metrics import distinct
+from ps2stream_bench.plots import save
+from ps2stream_bench.results import Column, Results, Row, table, table_of
+
+_CLAIMS = [
+    Column("claim", "claim"),
+    Column("paper", "paper"),
+    Column("ours", "ours"),
+    Column("holds?", "holds"),
+]
+
+_INTRODUCTION = """\
+# The paper's figures, and ours
+
+This report is made by `ps2stream-bench report` from the raw rows in [rows/](rows): every number and every
+plot comes from there. Each page shows what the paper states, what we measured, and why they differ where they
+do; the sentences that explain are written by hand, the verdicts are computed.
+
+The paper ran on 32 machines of 2 cores each, with 5 to 20 million subscriptions. We have one small machine,
+so two rates are given. *Measured* tuples/s are by the clock on the wall, all roles sharing one core.
+*Projected* tuples/s are those of a cluster with a core for every role: tuples / processor time of the
+busiest worker or dispatcher. The paper's rates correspond to the projected ones. A tuple is a publication or
+an update.
+
+A verdict is "yes" when the median says so, even where the interval in brackets (95 %, or from the least to
+the greatest of fewer than six repetitions) reaches over to "no": read the interval before you rely on it.
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Reported:
+    """A figure with the rows that it is reported from, and the page that they give."""
+
+    figure: Figure
+    scale: Scale
+    rows: list[Row]
+    page: Page
+
+
+def reported(figures: Iterable[Figure], results: Results, scale: Scale | None = None) -> list[Reported]:
+    """Take the rows of every figure at a scale, or at the largest one that was measured."""
+    found = []
+    for figure in figures:
+        for each in [scale] if scale else reversed(SCALES):
+            rows = results.read(figure.name, each)
+            if rows:
+                found.append(Reported(figure, each, rows, figure.page(rows)))
+                break
+    return found
+
+
+def write(pages: Sequence[Reported], out: Path) -> None:
+    """Write pages, plots and the rows they were made of; what an earlier report left of a figure goes."""
+    (out / "images").mkdir(parents=True, exist_ok=True)
+    for each in pages:
+        name = each.figure.name
+        for old in [*(out / "images").glob(f"{name}-*.png"), *(out / "rows").glob(f"*/{name}.parquet")]:
+            old.unlink()
+        rows = out / "rows" / each.scale / f"{name}.parquet"
+        rows.parent.mkdir(parents=True, exist_ok=True)
+        pq.write_table(table_of(each.rows), rows, compression="zstd")
+        for drawing in each.page.drawings:
+            save(drawing, out / "images" / f"{name}-{drawing.name}.png")
+        (out / f"{name}.md").write_text(page_text(each))
+    (out / "README.md").write_text(summary_text(pages))
+
+
+def page_text(reported: Reported) -> str:
+    """Lay out the page of a figure."""
+    figure, page, name = reported.figure, reported.page, reported.figure.name
+    parts = [f"# {figure.title}", _origin(reported), figure.about]
+    if page.paper:
+        parts += ["## What the paper shows", page.paper]
+    parts += ["## What we measured", page.ours]
+    parts += [
+        f"![{each.caption}](images/{name}-{each.name}.png)\n\n*{each.caption}*" for each in page.drawings
+    ]
+    parts += page.tables
+    if page.verdicts:
+        parts += ["## Claims", table(map(_claim, page.verdicts), _CLAIMS)]
+    if page.differs:
+        parts += ["## Why they differ" if page.paper else "## What explains it", page.differs]
+    parts += ["## Run it again", _commands(name, reported.scale), _raw(reported)]
+    return "\n\n".join(part.strip() for part in parts) + "\n"
+
+
+def summary_text(pages: Sequence[Reported]) -> str:
+    """Lay out the summary: every claim with its verdict, and the list of pages."""
+    claims = [
+        {**_claim(verdict), "figure": f"[{each.figure.name}]({each.figure.name}.md)"}
+        for each in pages
+        for verdict in each.page.verdicts
+    ]
+    n_held = sum(claim["holds"] == "yes" for claim in claims)
+    listed = [f"- [{each.figure.title}]({each.figure.name}.md) ({each.scale})" for each in pages]
+    parts = [
+        _INTRODUCTION,
+        _machine([row for each in pages for row in each.rows]),
+        "## Claims",
+        f"{n_held} of {len(claims)} hold.",
+        table(claims, [Column("figure", "figure"), *_CLAIMS]),
+        "## Pages",
+        "\n".join(listed),
+        "## Run it again",
+        _commands("all", pages[0].scale if pages else "small"),
+    ]
+    return "\n\n".join(part.strip() for part in parts) + "\n"
+
+
+def _origin(reported: Reported) -> str:
+    rows = reported.rows
+    days = sorted({str(moment)[:10] for moment in distinct(rows, "measured_at")})
+    told = [
+        f"Scale {reported.scale}",
+        f"measured {_span(days)}",
+        f"commit {', '.join(distinct(rows, 'commit'))}",
+        f"seed {', '.join(map(str, distinct(rows, 'seed')))}",
+        f"publications: {', '.join(distinct(rows, 'source'))}",
+    ]
+    return f"*{'; '.join(told)}. [All figures](README.md).*"
+
+
+def _machine(rows: Sequence[Row]) -> str:
+    machines = dict.fromkeys(
+        f"{row['processor']}, {row['n_cores']} cores, {row['memory_bytes'] / 2**30:.0f} GiB, "
+        f"{row['system']}, Python {row['python']}, numba {row['numba']}, PySpark {row['pyspark']}"
+        for row in rows
+    )
+    days = sorted({str(moment)[:10] for moment in distinct(rows, "measured_at")})
+    told = (
+        f"Measured {_span(days)} at commit {', '.join(distinct(rows, 'commit'))} on: {'; '.join(machines)}."
+    )
+    return told if rows else "Nothing was measured."
+
+
+def _span(days: Sequence[str]) -> str:
+    return f"{days[0]} to {days[-1]}" if len(days) > 1 else "".join(days)
+
+
+def _claim(verdict: Verdict) -> Row:
+    return {
+        "claim": verdict.claim,
+        "paper": verdict.paper or "ours",
+        "ours": verdict.ours,
+        "holds": "yes" if verdict.holds else "**no**",
+    }
+
+
+def _commands(name: str, scale: Scale) -> str:
+    return f"    ./dev bench run {name} --scale {scale}\n    ./dev bench report --out docs/paper"
+
+
+def _raw(reported: Reported) -> str:
+    path = f"rows/{reported.scale}/{reported.figure.name}.parquet"
+    return f"The {len(reported.rows):,} raw rows are in [{path}]({path})."

@@ -1,0 +1,38 @@
+"""What is said about the granularity follows from the rows."""
+
+from __future__ import annotations
+
+import pytest
+
+from ps2stream_bench.figure import SCALES, Scale
+from ps2stream_bench.figures.granularity import FIGURE, page
+from ps2stream_bench.results import Row
+
+
+def rows_of(costs: dict[int, float]) -> list[Row]:
+    about = {"case": "a", "kind": "q1", "phase": "run"}
+    return [
+        {**about, "grid_bits": bits, "repetition": turn, "cost_us": cost * (1 + turn)}
+        for bits, cost in costs.items()
+        for turn in range(3)
+    ]
+
+
+@pytest.mark.parametrize(("default", "holds"), [(5.2, True), (5.0, True), (6.0, False)])
+def test_the_default_is_compared_with_the_best(default: float, holds: bool) -> None:
+    (verdict,) = page(rows_of({4: 7.0, 7: 5.0, 8: default, 12: 9.0})).verdicts
+    assert verdict.holds == holds
+    assert verdict.ours.endswith("the cost with 7 bits")
+
+
+def test_nothing_is_judged_without_the_default_or_anything_to_compare_it_with() -> None:
+    assert not page(rows_of({4: 7.0, 7: 5.0})).verdicts
+    assert not page(rows_of({8: 7.0})).verdicts
+    assert not page([]).verdicts
+
+
+@pytest.mark.parametrize("scale", SCALES)
+def test_every_scale_has_cases_and_no_case_twice(scale: Scale) -> None:
+    told = [str(case) for case in FIGURE.cases(scale)]
+    assert told
+    assert len(set(told)) == len(told)
