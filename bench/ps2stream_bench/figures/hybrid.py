@@ -40,23 +40,16 @@ CLOCKS = ("projected", "measured")
 _MODERATE = 0.5
 
 _SIZES: dict[Scale, dict[str, Setting]] = {
-    "tiny": {"corpus": 5_000, "tuples": 1_200, "repetitions": 2, "batch": 1_200, "latency_tuples": 300},
-    "small": {
-        "corpus": 200_000,
-        "tuples": 50_000,
-        "repetitions": 5,
-        "batch": 25_000,
-        "latency_tuples": 20_000,
-    },
-    "paper": {
-        "corpus": 1_000_000,
-        "tuples": 500_000,
-        "repetitions": 7,
-        "batch": 100_000,
-        "latency_tuples": 200_000,
-    },
+    "tiny": {"corpus": 5_000, "tuples": 1_200, "repetitions": 2, "batch": 1_200},
+    "small": {"corpus": 200_000, "tuples": 50_000, "repetitions": 5, "batch": 25_000},
+    "paper": {"corpus": 1_000_000, "tuples": 500_000, "repetitions": 7, "batch": 100_000},
 }
-_LATENCY_REPETITIONS: dict[Scale, int] = {"tiny": 1, "small": 3, "paper": 3}
+#: Latency is taken of so many tuples, or of those that are offered in so many seconds if these are fewer.
+_LATENCY: dict[Scale, dict[str, Setting]] = {
+    "tiny": {"latency_tuples": 300, "latency_s": 0.05, "latency_repetitions": 1},
+    "small": {"latency_tuples": 40_000, "latency_s": 1.0, "latency_repetitions": 3},
+    "paper": {"latency_tuples": 1_000_000, "latency_s": 10.0, "latency_repetitions": 3},
+}
 _LIVE: dict[Scale, dict[str, int]] = {
     "tiny": {"q1": 800, "q2": 800, "q3": 800},
     "small": {"q1": 100_000, "q2": 100_000, "q3": 100_000},
@@ -134,15 +127,11 @@ def cases(scale: Scale) -> list[Case]:
     """Return a case for both countries and the three kinds; the smallest scale has one country."""
     cluster = {"workers": N_WORKERS, "dispatchers": N_DISPATCHERS}
     found = [
-        Case({"country": country, "kind": kind, "live": live, **_SIZES[scale], **cluster, **_latency(scale)})
+        Case({"country": country, "kind": kind, "live": live, **_SIZES[scale], **cluster, **_LATENCY[scale]})
         for country in COUNTRIES
         for kind, live in _LIVE[scale].items()
     ]
     return found[: len(_LIVE[scale])] if scale == "tiny" else found
-
-
-def _latency(scale: Scale) -> dict[str, Setting]:
-    return {"latency_repetitions": _LATENCY_REPETITIONS[scale], "moderate": _MODERATE}
 
 
 def measure(case: Case, context: Context) -> Iterator[Row]:
@@ -184,10 +173,12 @@ def _latencies(
 ) -> Iterator[Row]:
     """Offer the same tuples at the same rate to all contenders, which take turns."""
     rng = np.random.default_rng([seed, 9])
-    stretches = iter(stretches_of(events, len(CLOCKS) * case["latency_repetitions"]))
+    start = 0
     for repetition in range(case["latency_repetitions"]):
         for clock in CLOCKS:
-            stretch, rate = next(stretches), case["moderate"] * most[clock]
+            rate = _MODERATE * most[clock]
+            n_tuples = max(min(case["latency_tuples"], int(rate * case["latency_s"])), 1)
+            stretch, start = events.slice(start, n_tuples), start + n_tuples
             for name in rng.permutation(list(meters)).tolist():
                 run = projected_latency if clock == "projected" else inline_latency
                 found = run(meters[name].engine, stretch, rate, seed=seed + repetition)
@@ -205,10 +196,11 @@ def page(rows: Sequence[Row]) -> Page:
         "of the indexes, for one dispatcher and for the mean worker.\n\n"
         "Latency: tuples arrive by chance (Poisson) at a rate that does not wait for the engine; a latency "
         "is from when a tuple is due until its batch is done. All contenders are offered the same: "
-        f"{100 * size['moderate']:.0f} % of what the slowest of them sustains, by two clocks. *Projected* "
+        f"{100 * _MODERATE:.0f} % of what the slowest of them sustains, by two clocks. *Projected* "
         "has a core for every role and lets a batch pass registrar, busiest dispatcher, busiest worker and "
         "merger one after the other; *measured* is the clock on the wall with all roles on one core. "
-        f"Stretches of {size['latency_tuples']:,} tuples, {size['latency_repetitions']} for each clock.\n\n"
+        f"Stretches of up to {size['latency_tuples']:,} tuples, {size['latency_repetitions']} by each clock."
+        "\n\n"
         f"{alone_told(rates, ('workload', 'partitioner'))}"
     )
     tables = [

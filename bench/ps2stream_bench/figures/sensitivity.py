@@ -34,6 +34,8 @@ VALUES: dict[str, tuple[float, ...]] = {
 
 #: A default is good when no other value makes the largest load smaller by more than this share.
 _NEAR = 0.1
+#: Where the plot ends: a plan that fails altogether would flatten all others.
+_HIGHEST = 1.6
 
 _SIZES: dict[Scale, dict[str, Setting]] = {
     "tiny": {"sample": 500, "live": 1_000, "corpus": 5_000, "repetitions": 1},
@@ -166,10 +168,14 @@ def _drawing(rows: Sequence[Row]) -> Drawing:
             axes.set_xticks(range(len(values)), [f"{value:g}" for value in values])
             axes.set_title(f"{setting} (default {getattr(HybridSettings(), setting):g})")
             axes.axhline(1.0, color="0.7", linewidth=0.8, zorder=0)
+        panels[0].set_ylim(0.0, _HIGHEST)
         panels[0].set_ylabel("largest load of a worker,\nunseen sample, default = 1")
         panels[0].legend()
 
-    return Drawing("thresholds", "The largest load of a worker over each threshold", draw, (14.0, 3.2))
+    caption = (
+        f"The largest load of a worker over each threshold, up to {_HIGHEST:g} times that of the defaults"
+    )
+    return Drawing("thresholds", caption, draw, (14.0, 3.2))
 
 
 FIGURE = Figure(

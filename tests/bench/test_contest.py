@@ -1,0 +1,84 @@
+"""Partitioners meet on one stream: each gets the same tuples, and what they deliver is compared."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pyarrow as pa
+import pytest
+
+from ps2stream_bench.contest import (
+    ALONE_RATE,
+    alone_told,
+    compared,
+    entered,
+    lead,
+    leads_told,
+    sample_of_stream,
+    stream_for,
+    stretches_of,
+    workload_of,
+)
+from ps2stream_bench.engines import Stream
+from ps2stream_bench.figure import Case, Context
+from ps2stream_bench.results import Row
+
+CASE = Case({"country": "uk", "kind": "q3", "live": 300, "corpus": 400, "workers": 3, "dispatchers": 2})
+
+
+@pytest.fixture(scope="module")
+def stream() -> Iterator[Stream]:
+    context = Context(seed=5)
+    yield stream_for(CASE, context, 240)
+    context.close()
+
+
+def test_a_stream_has_the_subscriptions_and_about_the_tuples_of_its_case(stream: Stream) -> None:
+    assert stream.n_live == stream.loading.num_rows == 300
+    assert stream.mixed.num_rows == 240
+    assert workload_of(CASE) == "UK-Q3"
+
+
+def test_a_sample_has_as_many_publications_as_subscriptions(stream: Stream) -> None:
+    sample = sample_of_stream(stream, 100, 1)
+    assert (sample.n_publications, sample.n_subscriptions, sample.n_live) == (100, 100, 300)
+
+
+def test_stretches_are_equal_and_follow_each_other() -> None:
+    events = pa.RecordBatch.from_pydict({"seq": list(range(11))})
+    assert [each["seq"].to_pylist() for each in stretches_of(events, 3)] == [[0, 1, 2], [3, 4, 5], [6, 7, 8]]
+
+
+def test_contenders_get_the_same_tuples_and_find_the_same_matches(stream: Stream) -> None:
+    meters = entered(stream, ("metric", "kd-tree"), CASE)
+    assert [len(meter.engine.workers) for meter in meters.values()] == [3, 3]
+    rows = list(compared(meters, stretches_of(stream.mixed, 2), 50, seed=1))
+    turns = [(row["repetition"], row["partitioner"]) for row in rows]
+    assert turns == [(0, "metric"), (0, "kd-tree"), (1, "metric"), (1, "kd-tree")]
+    for row in rows:
+        assert row["n_events"] == 120
+        busiest = max(row["registrar_busy_s"], row["merger_busy_s"])
+        assert row[ALONE_RATE] == pytest.approx(120 / busiest)
+    found = [sum(row["n_matches"] for row in rows if row["partitioner"] == name) for name in meters]
+    assert found[0] == found[1] > 0
+
+
+def rated(name: str, repetition: int, projected: float, by_workers: float, alone: float) -> Row:
+    rates = {"projected_tuples_per_s": projected, "worker_tuples_per_s": by_workers, ALONE_RATE: alone}
+    return {"case": "c", "partitioner": name, "repetition": repetition, **rates}
+
+
+def test_a_lead_compares_rows_of_one_turn() -> None:
+    rows = [
+        rated("a", 0, 200.0, 300.0, 1.0),
+        rated("b", 0, 100.0, 100.0, 1.0),
+        rated("a", 1, 30.0, 30.0, 1.0),
+        rated("b", 1, 10.0, 10.0, 1.0),
+    ]
+    assert lead(rows, "a", "b").median == pytest.approx(2.5)
+    assert leads_told(rows, "a", "b") == "2.50 [2.00 to 3.00] times b (3.00 [3.00 to 3.00] by workers alone)"
+
+
+def test_it_is_told_how_often_a_single_role_would_be_the_limit() -> None:
+    rows = [rated("a", 0, 100.0, 100.0, 99.0), rated("b", 0, 100.0, 100.0, 101.0)]
+    assert "in 1 of 2 lines" in alone_told(rows, ("partitioner",))
