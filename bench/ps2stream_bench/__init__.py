@@ -8,7 +8,9 @@ The data flows one way, and what is measured is never mixed with what is made of
 
     workloads/   publications like tweets of the US and the UK; Q1, Q2, Q3 and drifting streams of events
     engines.py   PS2Stream as it is measured: inline engines that take turns on one stream
-    latency.py   events that arrive by a schedule, whether the engine keeps up or not
+    contest.py   engines with the plans of several partitioners against each other
+    latency.py   events that arrive by a schedule, whether the engine keeps up or not;
+                 microbatch_latency.py: the same for a stream on Spark
     peers/       what people use instead, on the same events
     figures/     a module for each figure: its cases at every scale, how one is measured, what the page says
     runner.py    runs the cases that are not measured yet, in a fixed random order

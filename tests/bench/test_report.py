@@ -1,5 +1,6 @@
 """A report is made of rows and of nothing else, and says what the rows say."""
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -25,7 +26,7 @@ FACTS = {
 }
 
 
-def _page(rows: list[Row]) -> Page:
+def _page(rows: Sequence[Row]) -> Page:
     largest = max(row["rate"] for row in rows)
 
     def draw(canvas: object) -> None:

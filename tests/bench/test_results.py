@@ -2,9 +2,9 @@
 
 from pathlib import Path
 
+import pyarrow.parquet as pq
 import pytest
 
-from ps2stream_bench import results as module
 from ps2stream_bench.results import Column, Results, table
 
 
@@ -48,7 +48,7 @@ def test_a_write_that_fails_leaves_nothing(tmp_path: Path, monkeypatch: pytest.M
         where.write_text("half a file")
         raise OSError("no space left")
 
-    monkeypatch.setattr(module.pq, "write_table", fail)
+    monkeypatch.setattr(pq, "write_table", fail)
     with pytest.raises(OSError, match="no space left"):
         results.write(path, [{"a": 1}])
     assert list(path.parent.iterdir()) == []

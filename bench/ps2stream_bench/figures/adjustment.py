@@ -30,7 +30,7 @@ CONTENDERS: dict[str, Scope] = {"none": "off", "local": "local", "local and glob
 #: What drifts: nothing, the kinds of regions as in the paper, and how busy regions are as well.
 DRIFTS = ("nothing", "kinds", "kinds and places")
 
-#: Twice the paper's dispatchers: with four they set the pace, and what adjustment does to workers is not seen.
+#: Twice the paper's dispatchers: four would set the pace, and what adjustment does to workers be unseen.
 _N_WORKERS, _N_DISPATCHERS = 8, 8
 _RUSH = 5.0
 #: Publications in a life of a subscription, for each that is alive.
@@ -271,9 +271,9 @@ the same interval of the same run.
 Three streams: *nothing* drifts; *kinds* is the paper's drift; with *kinds and places* also 10 of the 100
 regions are {_RUSH:g} times as busy, in every interval others. Sigma, target and margin have their
 defaults. There are 8 workers as in the paper but 8 dispatchers instead of 4: four would set the pace,
-and what adjustment does to workers would not be seen. A window is a part of an interval and a new plan is considered once an interval, as our
-intervals are shorter than the defaults are made for. *Projected* tuples/s are those of a cluster
-with a core for every role: the busiest worker or dispatcher sets them."""
+and what adjustment does to workers would not be seen. A window is a part of an interval and a new plan is
+considered once an interval, as our intervals are shorter than the defaults are made for. *Projected*
+tuples/s are those of a cluster with a core for every role: the busiest worker or dispatcher sets them."""
 
 _DIFFERS = """\
 - *What can be gained at most* is what the busiest worker takes longer than the average one; the verdict

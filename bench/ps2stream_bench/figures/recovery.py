@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pyarrow.parquet as pq
-from pyspark.sql import SparkSession
 
 from ps2stream.balance.settings import AdjustmentSettings
 from ps2stream.config import Settings
@@ -41,6 +40,7 @@ from ps2stream_bench.workloads import N_STOP_WORDS, Corpus, publish_events
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Canvas
+    from pyspark.sql import SparkSession
 
 COLD_INLINE = "cold start, inline"
 COLD = "cold start, microbatch"

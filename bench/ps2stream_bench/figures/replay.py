@@ -155,8 +155,8 @@ def page(rows: Sequence[Row]) -> Page:
     return Page(
         paper="",
         ours="`ps2stream replay` runs as a command of its own, with two workers and two dispatchers, on an "
-        "event log of Q1: all subscriptions first, then publications and updates at 5 to 1. Memory is that of "
-        "all processes of the command, the Java machine among them.",
+        "event log of Q1: all subscriptions first, then publications and updates at 5 to 1. Memory is that "
+        "of all processes of the command, the Java machine among them.",
         differs="The inline engine uses one core. The micro-batch engine has two cores, but its phases "
         "(decide on updates, dispatch, work, merge) follow each other, a batch costs about half a second "
         "before it does anything, and publications cross from Java to Python and back at every phase. What "
