@@ -48,7 +48,7 @@ Value = TypeVar("Value", int, float)
 class Size:
     """How large a case is; ``n_publications`` are those of one repetition.
 
-    With two million subscriptions the nine engines of a case take most of 24 GiB.
+    All engines of a case are in memory at once, up to nine of them; that bounds the subscriptions of each.
     """
 
     n_live: int

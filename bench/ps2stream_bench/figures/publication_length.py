@@ -47,7 +47,7 @@ def page(rows: Sequence[Row]) -> Page:
     """Say what long texts cost."""
     caption = "Left: the cost of a publication. Right: lists looked up, candidates in them, matches."
     return Page(
-        paper=f"{NOT_IN_THE_PAPER} Its tweets have some 11 distinct terms.",
+        paper=f"{NOT_IN_THE_PAPER} It does not say how long its tweets are.",
         ours=f"{how(rows)}\n\n{_OURS}",
         differs=_WHY,
         tables=[cost_table(rows, _KNOB, _N_TERMS)],
@@ -66,7 +66,7 @@ A dispatcher cuts the text into terms and looks up each of them: that part grows
 text, on top of what any publication costs. A worker gets only the terms that somebody in the cell asks
 for, and looks up one list for each; so lists, candidates and matches grow with the number of terms.
 Subscriptions with AND are found under their rarest keyword and match when the others are there too, which
-a long text has more often: matches grow faster than candidates."""
+a long text has more often: matches keep pace with candidates."""
 
 
 def _verdicts(rows: Sequence[Row]) -> list[Verdict]:

@@ -61,8 +61,8 @@ use costs one more look-up for each term.
 
 What does go on growing is the registrar's part: H2 counts for every cell of the routing grid which terms
 are asked for there, and a region of 500 km touches more than a thousand of its cells. So large regions
-are paid for when subscriptions come and go, in the one place that has no coarser level, and hardly at all
-by publications. Whoever has many of them should route on a coarser grid."""
+are paid for when subscriptions come and go, in the one place that has no coarser level, far more than by
+publications. Whoever has many of them should route on a coarser grid."""
 
 
 def _verdicts(rows: Sequence[Row]) -> list[Verdict]:
