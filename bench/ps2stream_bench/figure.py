@@ -91,9 +91,10 @@ class Context:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """A claim of the paper (or a target of ours), and what the rows say about it.
+    """A claim of the paper or a target of ours, and what the rows say about it.
 
-    ``paper``: the figure that the paper states, in its words. ``ours``: what was measured, with its interval.
+    ``paper``: the figure that the paper states, in its words; empty for a target of ours. ``ours``: what was
+    measured, with its interval.
     """
 
     claim: str

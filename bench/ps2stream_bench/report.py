@@ -13,12 +13,9 @@ from ps2stream_bench.metrics import distinct
 from ps2stream_bench.plots import save
 from ps2stream_bench.results import Column, Results, Row, table, table_of
 
-_CLAIMS = [
-    Column("claim", "claim"),
-    Column("paper", "paper"),
-    Column("ours", "ours"),
-    Column("holds?", "holds"),
-]
+_TARGETS = [Column("claim", "claim"), Column("ours", "ours"), Column("holds?", "holds")]
+_CLAIMS = [_TARGETS[0], Column("paper", "paper"), *_TARGETS[1:]]
+_PAGE = Column("figure", "figure")
 
 _INTRODUCTION = """\
 # The paper's figures, and ours
@@ -87,8 +84,11 @@ def page_text(reported: Reported) -> str:
         f"![{each.caption}](images/{name}-{each.name}.png)\n\n*{each.caption}*" for each in page.drawings
     ]
     parts += page.tables
-    if page.verdicts:
-        parts += ["## Claims", table(map(_claim, page.verdicts), _CLAIMS)]
+    claims, targets = _parted(page.verdicts)
+    if claims:
+        parts += ["## The paper's claims", table(map(_claim, claims), _CLAIMS)]
+    if targets:
+        parts += ["## Our targets", table(map(_claim, targets), _TARGETS)]
     if page.differs:
         parts += ["## Why they differ" if page.paper else "## What explains it", page.differs]
     parts += ["## Run it again", _commands(name, reported.scale), _raw(reported)]
@@ -97,19 +97,24 @@ def page_text(reported: Reported) -> str:
 
 def summary_text(pages: Sequence[Reported]) -> str:
     """Lay out the summary: every claim with its verdict, and the list of pages."""
-    claims = [
-        {**_claim(verdict), "figure": f"[{each.figure.name}]({each.figure.name}.md)"}
-        for each in pages
-        for verdict in each.page.verdicts
-    ]
-    n_held = sum(claim["holds"] == "yes" for claim in claims)
+    claims, targets = (
+        [
+            {**_claim(verdict), "figure": f"[{each.figure.name}]({each.figure.name}.md)"}
+            for each in pages
+            for verdict in _parted(each.page.verdicts)[part]
+        ]
+        for part in range(2)
+    )
     listed = [f"- [{each.figure.title}]({each.figure.name}.md) ({each.scale})" for each in pages]
     parts = [
         _INTRODUCTION,
         _machine([row for each in pages for row in each.rows]),
-        "## Claims",
-        f"{n_held} of {len(claims)} hold.",
-        table(claims, [Column("figure", "figure"), *_CLAIMS]),
+        "## The paper's claims",
+        _held(claims),
+        table(claims, [_PAGE, *_CLAIMS]),
+        "## Our targets",
+        _held(targets),
+        table(targets, [_PAGE, *_TARGETS]),
         "## Pages",
         "\n".join(listed),
         "## Run it again",
@@ -151,14 +156,23 @@ def _span(days: Sequence[str]) -> str:
 def _claim(verdict: Verdict) -> Row:
     return {
         "claim": verdict.claim,
-        "paper": verdict.paper or "ours",
+        "paper": verdict.paper,
         "ours": verdict.ours,
         "holds": "yes" if verdict.holds else "**no**",
     }
 
 
+def _parted(verdicts: Sequence[Verdict]) -> tuple[list[Verdict], list[Verdict]]:
+    """Part the paper's claims from our targets."""
+    return [each for each in verdicts if each.paper], [each for each in verdicts if not each.paper]
+
+
+def _held(claims: Sequence[Row]) -> str:
+    return f"{sum(claim['holds'] == 'yes' for claim in claims)} of {len(claims)} hold."
+
+
 def _commands(name: str, scale: Scale) -> str:
-    return f"    ./dev bench run {name} --scale {scale}\n    ./dev bench report --out docs/paper"
+    return f"```sh\n./dev bench run {name} --scale {scale}\n./dev bench report --out docs/paper\n```"
 
 
 def _raw(reported: Reported) -> str:

@@ -17,7 +17,6 @@ if TYPE_CHECKING:
 
 #: What the paper says where a figure is ours alone.
 NOT_IN_THE_PAPER = "The paper has no such figure. It is one of ours."
-TARGET = "(a target of ours)"
 
 COST = Column("cost, us", "cost", ".2f")
 WORK = (

@@ -9,7 +9,6 @@ from ps2stream_bench.figure import Case, Context, Figure, Page, Verdict
 from ps2stream_bench.figures import cost
 from ps2stream_bench.figures.cost_page import (
     NOT_IN_THE_PAPER,
-    TARGET,
     Knob,
     cost_drawing,
     cost_table,
@@ -83,7 +82,7 @@ def _verdicts(rows: Sequence[Row]) -> list[Verdict]:
     return [
         Verdict(
             claim=f"The default granularity costs at most {_TOLERATED - 1:.0%} more than the best one",
-            paper=TARGET,
+            paper="",
             ours=per_kind(
                 runs, lambda kind: f"{to_best[kind][1]:.2f} times the cost with {to_best[kind][0]} bits"
             ),

@@ -8,7 +8,6 @@ from ps2stream_bench.figure import Case, Context, Figure, Page, Scale, Verdict
 from ps2stream_bench.figures import cost
 from ps2stream_bench.figures.cost_page import (
     NOT_IN_THE_PAPER,
-    TARGET,
     Knob,
     cost_drawing,
     cost_table,
@@ -78,7 +77,7 @@ def _verdicts(rows: Sequence[Row]) -> list[Verdict]:
     return [
         Verdict(
             claim="The cost of a publication grows slower than the number of its terms",
-            paper=TARGET,
+            paper="",
             ours=per_kind(
                 rows, lambda kind: f"{longer[kind].median:.1f} times the terms cost {grown[kind]:.2f} times"
             ),

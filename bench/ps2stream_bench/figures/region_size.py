@@ -8,7 +8,6 @@ from ps2stream_bench.figure import Case, Context, Figure, Page, Verdict
 from ps2stream_bench.figures import cost
 from ps2stream_bench.figures.cost_page import (
     NOT_IN_THE_PAPER,
-    TARGET,
     Knob,
     cost_drawing,
     cost_table,
@@ -75,7 +74,7 @@ def _verdicts(rows: Sequence[Row]) -> list[Verdict]:
     return [
         Verdict(
             claim="The cost of a publication grows slower with the size of regions than its matches do",
-            paper=TARGET,
+            paper="",
             ours=per_kind(
                 rows, lambda kind: f"cost {cost_grown[kind]:.1f}-fold, matches {found_grown[kind]:.1f}-fold"
             ),

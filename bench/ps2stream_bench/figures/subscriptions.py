@@ -8,7 +8,6 @@ from ps2stream_bench.figure import Case, Context, Figure, Page, Scale, Verdict
 from ps2stream_bench.figures import cost
 from ps2stream_bench.figures.cost_page import (
     NOT_IN_THE_PAPER,
-    TARGET,
     Knob,
     cost_drawing,
     cost_table,
@@ -100,7 +99,7 @@ def _cost_verdicts(rows: Sequence[Row]) -> list[Verdict]:
     return [
         Verdict(
             claim="The cost of a publication grows slower than the number of subscriptions",
-            paper=TARGET,
+            paper="",
             ours=f"{factor:g} times the subscriptions cost: "
             f"{per_kind(rows, lambda kind: f'{grown[kind]:.2f}')} times",
             holds=all(each.median < factor for each in grown.values()),
@@ -121,8 +120,9 @@ def _memory_verdicts(rows: Sequence[Row]) -> list[Verdict]:
         return []
     return [
         Verdict(
-            claim="The index takes no more bytes a subscription when there are more subscriptions",
-            paper=f"{TARGET[:-1]}: within a quarter, as tables double)",
+            claim="The index takes no more bytes a subscription when there are more subscriptions "
+            "(within a quarter, as tables double)",
+            paper="",
             ours=f"from the second largest to the largest number "
             f"{per_kind(rows, lambda kind: f'{found[kind]:.2f}')} times",
             holds=all(each <= 1.25 for each in found.values()),
