@@ -12,7 +12,7 @@ from ps2stream.pipeline.planning import sample_from
 from ps2stream_bench.engines import Meter, Stream, batches_of, check_alike, in_turns, loaded, stream_of
 from ps2stream_bench.figure import Case, Context
 from ps2stream_bench.metrics import Middle, medians, ratio
-from ps2stream_bench.results import Row
+from ps2stream_bench.results import Column, Row
 
 #: The paper's cluster for all figures but the one of scalability.
 N_WORKERS, N_DISPATCHERS = 8, 4
@@ -21,6 +21,21 @@ N_WORKERS, N_DISPATCHERS = 8, 4
 RATE, WORKERS_RATE = "projected_tuples_per_s", "worker_tuples_per_s"
 #: What the roles that exist only once would allow.
 ALONE_RATE = "registrar_or_merger_tuples_per_s"
+
+COLUMNS = (
+    Column("workload", "workload"),
+    Column("partitioner", "partitioner"),
+    Column("projected tuples/s", RATE, ",.0f"),
+    Column("limit", "limit"),
+    Column("by workers alone", WORKERS_RATE, ",.0f"),
+    Column("measured tuples/s", "tuples_per_s", ",.0f"),
+    Column("registrar or merger", ALONE_RATE, ",.0f"),
+    Column("fan-out", "fan_out", ".2f"),
+    Column("replication", "replication", ".2f"),
+    Column("busiest worker / mean", "busy_max_over_mean", ".2f"),
+    Column("candidates", "candidates_per_publication", ".1f"),
+    Column("matches", "matches_per_publication", ".2f"),
+)
 
 #: Six tuples are five publications and an update.
 _PUBLICATIONS_PER_TUPLE = 5 / 6

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from ps2stream_bench.contest import (
-    ALONE_RATE,
+    COLUMNS,
     N_DISPATCHERS,
     N_WORKERS,
     RATE,
@@ -23,7 +23,7 @@ from ps2stream_bench.contest import (
 from ps2stream_bench.figure import Case, Context, Drawing, Figure, Page, Scale, Setting, Verdict
 from ps2stream_bench.metrics import distinct, medians, middles, where
 from ps2stream_bench.plots import bars, in_thousands
-from ps2stream_bench.results import Column, Row, table
+from ps2stream_bench.results import Row, table
 from ps2stream_bench.workloads import COUNTRIES
 
 if TYPE_CHECKING:
@@ -42,21 +42,6 @@ _LIVE: dict[Scale, dict[str, int]] = {
     "small": {"q1": 100_000, "q2": 100_000},
     "paper": {"q1": 5_000_000, "q2": 10_000_000},
 }
-
-_COLUMNS = [
-    Column("workload", "workload"),
-    Column("partitioner", "partitioner"),
-    Column("projected tuples/s", RATE, ",.0f"),
-    Column("limit", "limit"),
-    Column("by workers alone", WORKERS_RATE, ",.0f"),
-    Column("measured tuples/s", "tuples_per_s", ",.0f"),
-    Column("registrar or merger", ALONE_RATE, ",.0f"),
-    Column("fan-out", "fan_out", ".2f"),
-    Column("replication", "replication", ".2f"),
-    Column("busiest worker / mean", "busy_max_over_mean", ".2f"),
-    Column("candidates", "candidates_per_publication", ".1f"),
-    Column("matches", "matches_per_publication", ".2f"),
-]
 
 _PAPER = """\
 4 dispatchers and 8 workers, 5M subscriptions of Q1 and 10M of Q2. On Q1 space partitioning is faster: grid
@@ -128,7 +113,7 @@ def page(rows: Sequence[Row]) -> Page:
         f"{alone_told(rows, ('workload', 'partitioner'))}"
     )
     lines = medians(rows, ("workload", "partitioner"))
-    return Page(_PAPER, ours, _DIFFERS, [table(lines, _COLUMNS)], _drawings(rows), list(_verdicts(rows)))
+    return Page(_PAPER, ours, _DIFFERS, [table(lines, COLUMNS)], _drawings(rows), list(_verdicts(rows)))
 
 
 def _drawings(rows: Sequence[Row]) -> list[Drawing]:

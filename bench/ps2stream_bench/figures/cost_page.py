@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from ps2stream_bench.figure import Drawing
+from ps2stream_bench.figure import Drawing, Verdict
 from ps2stream_bench.metrics import Middle, distinct, grouped, medians, middle, middles, ratio, where
 from ps2stream_bench.plots import in_thousands, lines
 from ps2stream_bench.results import Column, Row, table
@@ -187,3 +187,21 @@ def _titled(rows: Iterable[Row]) -> list[Row]:
 
 def _counted(row: Row, field: str) -> str:
     return f"{row[field]:,.0f}" if row.get(field) is not None else "no"
+
+
+def grows_slower(rows: Sequence[Row], knob: Knob, what: str) -> list[Verdict]:
+    """Judge whether the cost of a publication grows slower than what is varied."""
+    span = ends(rows, knob)
+    if span is None:
+        return []
+    factor = span[1] / span[0]
+    grown = {kind: growth(rows, knob, kind) for kind in kinds(rows)}
+    return [
+        Verdict(
+            claim=f"The cost of a publication grows slower than the number of {what}",
+            paper="",
+            ours=f"{factor:g} times the {what} cost "
+            f"{per_kind(rows, lambda kind: f'{grown[kind]:.2f}')} times",
+            holds=all(each.median < factor for each in grown.values()),
+        )
+    ]

@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from ps2stream_bench.contest import (
-    ALONE_RATE,
+    COLUMNS,
     N_DISPATCHERS,
     N_WORKERS,
     RATE,
@@ -57,18 +57,7 @@ _LIVE: dict[Scale, dict[str, int]] = {
 }
 
 _RATES = [
-    Column("workload", "workload"),
-    Column("partitioner", "partitioner"),
-    Column("projected tuples/s", RATE, ",.0f"),
-    Column("limit", "limit"),
-    Column("by workers alone", WORKERS_RATE, ",.0f"),
-    Column("measured tuples/s", "tuples_per_s", ",.0f"),
-    Column("registrar or merger", ALONE_RATE, ",.0f"),
-    Column("fan-out", "fan_out", ".2f"),
-    Column("replication", "replication", ".2f"),
-    Column("busiest worker / mean", "busy_max_over_mean", ".2f"),
-    Column("candidates", "candidates_per_publication", ".1f"),
-    Column("matches", "matches_per_publication", ".2f"),
+    *COLUMNS,
     Column("dispatcher, MB", "dispatcher_mb", ",.1f"),
     Column("worker, MB", "worker_mb", ",.1f"),
 ]

@@ -4,19 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from ps2stream_bench.figure import Case, Context, Figure, Page, Verdict
+from ps2stream_bench.figure import Case, Context, Figure, Page
 from ps2stream_bench.figures import cost
 from ps2stream_bench.figures.cost_page import (
     NOT_IN_THE_PAPER,
     Knob,
     cost_drawing,
     cost_table,
-    ends,
-    growth,
+    grows_slower,
     how,
-    kinds,
     memory_table,
-    per_kind,
 )
 from ps2stream_bench.results import Row
 from ps2stream_bench.workloads import Shape
@@ -41,7 +38,7 @@ def page(rows: Sequence[Row]) -> Page:
         differs=_WHY,
         tables=[cost_table(rows, _KNOB), memory_table(rows, _KNOB)],
         drawings=[cost_drawing(rows, _KNOB, "keywords", caption)],
-        verdicts=_verdicts(rows),
+        verdicts=grows_slower(rows, _KNOB, "keywords"),
     )
 
 
@@ -59,23 +56,6 @@ its postings, its candidates and its matches.
 Q2 has one rare keyword. With a single keyword that is all it has, and next to nothing in a text ever
 leads to it: the dispatcher discards nearly all publications. From the second keyword on, OR brings in
 frequent words, and Q2 soon costs more than Q1, as its regions are larger."""
-
-
-def _verdicts(rows: Sequence[Row]) -> list[Verdict]:
-    span = ends(rows, _KNOB)
-    if span is None:
-        return []
-    factor = span[1] / span[0]
-    grown = {kind: growth(rows, _KNOB, kind) for kind in kinds(rows)}
-    return [
-        Verdict(
-            claim="The cost of a publication grows slower than the keywords of subscriptions",
-            paper="",
-            ours=f"{factor:g} times the keywords cost: "
-            f"{per_kind(rows, lambda kind: f'{grown[kind]:.2f}')} times",
-            holds=all(each.median < factor for each in grown.values()),
-        )
-    ]
 
 
 FIGURE = Figure(

@@ -12,7 +12,7 @@ from ps2stream_bench.figures.cost_page import (
     cost_drawing,
     cost_table,
     ends,
-    growth,
+    grows_slower,
     how,
     kinds,
     memory_table,
@@ -62,7 +62,7 @@ def page(rows: Sequence[Row]) -> Page:
         differs=_WHY,
         tables=[cost_table(rows, _KNOB), memory_table(rows, _KNOB, _RESIDENT)],
         drawings=[cost_drawing(rows, _KNOB, "subscriptions", caption, is_log_cost=True)],
-        verdicts=[*_cost_verdicts(rows), *_memory_verdicts(rows)],
+        verdicts=[*grows_slower(rows, _KNOB, "subscriptions"), *_memory_verdicts(rows)],
     )
 
 
@@ -88,23 +88,6 @@ def _told(rows: Sequence[Row]) -> list[Row]:
     """Let the words about the measurement name all sizes, not one."""
     sizes = ends(rows, _KNOB)
     return list(rows) if sizes is None else [{**rows[0], "n_live": sizes[1]}, *rows[1:]]
-
-
-def _cost_verdicts(rows: Sequence[Row]) -> list[Verdict]:
-    span = ends(rows, _KNOB)
-    if span is None:
-        return []
-    factor = span[1] / span[0]
-    grown = {kind: growth(rows, _KNOB, kind) for kind in kinds(rows)}
-    return [
-        Verdict(
-            claim="The cost of a publication grows slower than the number of subscriptions",
-            paper="",
-            ours=f"{factor:g} times the subscriptions cost: "
-            f"{per_kind(rows, lambda kind: f'{grown[kind]:.2f}')} times",
-            holds=all(each.median < factor for each in grown.values()),
-        )
-    ]
 
 
 def _memory_verdicts(rows: Sequence[Row]) -> list[Verdict]:

@@ -72,9 +72,15 @@ def destinations(h1: H1, grid: Grid, postings: Postings, workers: Destinations) 
     last = (1 << grid.bits) - 1
     for row in range(len(postings.offsets) - 1):
         place = cover(grid, postings.bounds, row, NO_LIMIT)
+        entered = False
+        before = np.int32(0)
         for r in range(place.n_rows):
             for c in range(place.n_columns):
                 cell = (place.row + r) << grid.bits | ((place.column + c) & last)
+                # A large region covers hundreds of cells, and most have the owners of their neighbour.
+                if entered and h1.cell_owner[cell] == before:
+                    continue
+                entered, before = True, h1.cell_owner[cell]
                 for i in range(postings.offsets[row], postings.offsets[row + 1]):
                     workers[row, owner(h1, cell, postings.terms[i])] = True
                     if h1.cell_owner[cell] >= 0:

@@ -1,11 +1,10 @@
 """Streams mix publications and updates as the paper does, and drift as they say."""
 
 import numpy as np
-import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
 
-from ps2stream.arrays import Float64s, Int64s
+from bench.workloads.reading import ranks_of, regions_of, sides_km_of
 from ps2stream.model.schemas import EVENTS, PUBLISH, SUBSCRIBE, UNSUBSCRIBE
 from ps2stream.testing.oracle import run
 from ps2stream_bench.workloads import (
@@ -18,29 +17,6 @@ from ps2stream_bench.workloads import (
     publish_events,
     region_of,
 )
-
-KM_PER_DEGREE = 111.32
-
-
-def _sides_km(events: pa.Table) -> Float64s:
-    sides: Float64s = (events["max_lat"].to_numpy() - events["min_lat"].to_numpy()) * KM_PER_DEGREE
-    return sides
-
-
-def _ranks(corpus: Corpus, events: pa.Table) -> list[list[int]]:
-    """List the keywords of every subscription by their place among the words, the most frequent being 0."""
-    rank = {word: place for place, word in enumerate(corpus.words.to_pylist())}
-    expressions = events["expression"].to_pylist()
-    return [[rank[word] for word in text.split() if word not in ("AND", "OR")] for text in expressions]
-
-
-def _regions(corpus: Corpus, subscribes: pa.Table) -> Int64s:
-    """Return the Q3 regions of the centres of subscriptions."""
-    lon, lat = (
-        (subscribes[f"min_{name}"].to_numpy() + subscribes[f"max_{name}"].to_numpy()) / 2
-        for name in ("lon", "lat")
-    )
-    return region_of(corpus, lon, lat)
 
 
 def test_publications_are_those_of_the_corpus(corpus: Corpus) -> None:
@@ -68,7 +44,7 @@ def test_the_mix_is_five_to_one_and_keeps_as_many_alive(corpus: Corpus) -> None:
 
 def test_a_shape_holds_for_all_subscriptions_of_a_stream(corpus: Corpus) -> None:
     events = mixed_events(corpus, "q3", 50, 500, 5, shape=Shape(side_km=(7.0, 7.0)))
-    assert _sides_km(events.filter(pc.equal(events["op"], SUBSCRIBE))) == pytest.approx(np.full(100, 7.0))
+    assert sides_km_of(events.filter(pc.equal(events["op"], SUBSCRIBE))) == pytest.approx(np.full(100, 7.0))
 
 
 @pytest.mark.parametrize("rush", [1.0, 5.0])
@@ -104,8 +80,8 @@ def test_subscriptions_are_of_the_kind_that_their_region_has_when_they_begin(cor
     n_live, n_intervals = 1000, 4
     events = drifting_events(corpus, n_live, 10 * n_live * n_intervals, 1, n_intervals=n_intervals, share=0.5)
     subscribes = events.filter(pc.equal(events["op"], SUBSCRIBE))
-    regions, sides = _regions(corpus, subscribes), _sides_km(subscribes)
-    rarest = np.array([max(ranks) for ranks in _ranks(corpus, subscribes)])
+    regions, sides = regions_of(corpus, subscribes), sides_km_of(subscribes)
+    rarest = np.array([max(ranks) for ranks in ranks_of(corpus, subscribes)])
     kinds, frequent = kinds_by_interval(1, n_intervals, 0.5), len(corpus.words) // 100
     for interval in range(n_intervals):
         begun = slice(interval and n_live * (interval + 1), n_live * (interval + 2))
@@ -139,7 +115,7 @@ def test_a_rush_makes_other_regions_busy_in_every_interval_but_the_first(corpus:
     assert busy.sum(axis=1).tolist() == [0, 10, 10, 10, 10]
     publishes = events.filter(pc.equal(events["op"], PUBLISH))
     published = region_of(corpus, publishes["lon"].to_numpy(), publishes["lat"].to_numpy())
-    subscribed = _regions(corpus, events.filter(pc.equal(events["op"], SUBSCRIBE)))
+    subscribed = regions_of(corpus, events.filter(pc.equal(events["op"], SUBSCRIBE)))
     region = region_of(corpus, corpus.lon, corpus.lat)
     for interval in range(n_intervals):
         usual = busy[interval][region].mean()

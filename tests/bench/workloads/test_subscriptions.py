@@ -4,7 +4,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from ps2stream.arrays import Float64s, Int64s
+from bench.workloads.reading import ranks_of, regions_of, sides_km_of
 from ps2stream_bench.workloads import (
     KINDS,
     N_STOP_WORDS,
@@ -13,32 +13,8 @@ from ps2stream_bench.workloads import (
     Shape,
     corpus_of,
     draws_q2,
-    region_of,
     subscribe_events,
 )
-
-KM_PER_DEGREE = 111.32
-
-
-def _sides_km(events: pa.Table) -> Float64s:
-    sides: Float64s = (events["max_lat"].to_numpy() - events["min_lat"].to_numpy()) * KM_PER_DEGREE
-    return sides
-
-
-def _ranks(corpus: Corpus, events: pa.Table) -> list[list[int]]:
-    """List the keywords of every subscription by their place among the words, the most frequent being 0."""
-    rank = {word: place for place, word in enumerate(corpus.words.to_pylist())}
-    expressions = events["expression"].to_pylist()
-    return [[rank[word] for word in text.split() if word not in ("AND", "OR")] for text in expressions]
-
-
-def _regions(corpus: Corpus, subscribes: pa.Table) -> Int64s:
-    """Return the Q3 regions of the centres of subscriptions."""
-    lon, lat = (
-        (subscribes[f"min_{name}"].to_numpy() + subscribes[f"max_{name}"].to_numpy()) / 2
-        for name in ("lon", "lat")
-    )
-    return region_of(corpus, lon, lat)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -49,13 +25,13 @@ def test_the_same_seed_gives_the_same_subscriptions(corpus: Corpus, kind: Kind) 
 
 @pytest.mark.parametrize(("kind", "most_km"), [("q1", 50), ("q2", 100), ("q3", 100)])
 def test_regions_are_squares_of_the_paper_s_sides(corpus: Corpus, kind: Kind, most_km: float) -> None:
-    sides = _sides_km(subscribe_events(corpus, kind, 2000, 1))
+    sides = sides_km_of(subscribe_events(corpus, kind, 2000, 1))
     assert sides.min() >= 0.99
     assert 0.95 * most_km < sides.max() <= most_km + 0.01
 
 
 def test_sides_are_drawn_evenly(corpus: Corpus) -> None:
-    sides = _sides_km(subscribe_events(corpus, "q2", 4000, 1))
+    sides = sides_km_of(subscribe_events(corpus, "q2", 4000, 1))
     counts, _ = np.histogram(sides, bins=5, range=(1, 100))
     assert counts.min() > 700
 
@@ -63,7 +39,7 @@ def test_sides_are_drawn_evenly(corpus: Corpus) -> None:
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_subscription_has_one_to_three_keywords_joined_by_and_or_by_or(corpus: Corpus, kind: Kind) -> None:
     events = subscribe_events(corpus, kind, 1000, 1)
-    lengths = np.bincount([len(ranks) for ranks in _ranks(corpus, events)], minlength=4)
+    lengths = np.bincount([len(ranks) for ranks in ranks_of(corpus, events)], minlength=4)
     assert lengths[0] == 0
     assert lengths[1:].min() > 250
     joined = [text for text in events["expression"].to_pylist() if " AND " in text or " OR " in text]
@@ -72,7 +48,7 @@ def test_a_subscription_has_one_to_three_keywords_joined_by_and_or_by_or(corpus:
 
 
 def test_q1_keywords_are_as_frequent_as_the_words_of_texts(corpus: Corpus) -> None:
-    drawn = [rank for ranks in _ranks(corpus, subscribe_events(corpus, "q1", 3000, 1)) for rank in ranks]
+    drawn = [rank for ranks in ranks_of(corpus, subscribe_events(corpus, "q1", 3000, 1)) for rank in ranks]
     for share in (0.02, 0.1, 0.5):
         most = int(share * len(corpus.words))
         expected = corpus.counts[N_STOP_WORDS:most].sum() / corpus.counts[N_STOP_WORDS:].sum()
@@ -81,7 +57,7 @@ def test_q1_keywords_are_as_frequent_as_the_words_of_texts(corpus: Corpus) -> No
 
 def test_a_q2_subscription_has_a_keyword_outside_the_most_frequent_hundredth(corpus: Corpus) -> None:
     frequent = len(corpus.words) // 100
-    ranks = _ranks(corpus, subscribe_events(corpus, "q2", 500, 1))
+    ranks = ranks_of(corpus, subscribe_events(corpus, "q2", 500, 1))
     assert all(max(each) >= frequent for each in ranks)
     assert any(min(each) < frequent for each in ranks), "the others may be frequent"
     rarest = np.array([max(each) for each in ranks])
@@ -90,9 +66,9 @@ def test_a_q2_subscription_has_a_keyword_outside_the_most_frequent_hundredth(cor
 
 def test_a_q3_subscription_is_of_the_kind_of_the_region_of_its_centre(corpus: Corpus) -> None:
     events = subscribe_events(corpus, "q3", 4000, 1)
-    is_q2 = draws_q2(1)[_regions(corpus, events)]
-    sides, frequent = _sides_km(events), len(corpus.words) // 100
-    rarest = np.array([max(ranks) for ranks in _ranks(corpus, events)])
+    is_q2 = draws_q2(1)[regions_of(corpus, events)]
+    sides, frequent = sides_km_of(events), len(corpus.words) // 100
+    rarest = np.array([max(ranks) for ranks in ranks_of(corpus, events)])
     assert 0.2 < is_q2.mean() < 0.8
     # Rounding may put a centre on the other side of a border.
     assert (sides[~is_q2] > 50.01).sum() <= 2
@@ -110,14 +86,14 @@ def test_no_keyword_is_a_stop_word(corpus: Corpus) -> None:
 
 def test_keywords_of_a_subscription_differ(corpus: Corpus) -> None:
     shape = Shape(keywords=(12, 12))
-    for ranks in _ranks(corpus, subscribe_events(corpus, "q1", 300, 1, shape=shape)):
+    for ranks in ranks_of(corpus, subscribe_events(corpus, "q1", 300, 1, shape=shape)):
         assert len(set(ranks)) == len(ranks) == 12
 
 
 def test_a_shape_says_how_many_keywords_and_how_long_sides_are(corpus: Corpus) -> None:
     events = subscribe_events(corpus, "q1", 1000, 1, shape=Shape(keywords=(4, 6), side_km=(200, 300)))
-    assert {len(ranks) for ranks in _ranks(corpus, events)} == {4, 5, 6}
-    sides = _sides_km(events)
+    assert {len(ranks) for ranks in ranks_of(corpus, events)} == {4, 5, 6}
+    sides = sides_km_of(events)
     assert (round(sides.min()), round(sides.max())) == (200, 300)
 
 
@@ -125,7 +101,7 @@ def test_a_shape_says_how_many_keywords_and_how_long_sides_are(corpus: Corpus) -
 @pytest.mark.parametrize("rare", [True, False])
 def test_a_shape_says_whether_a_keyword_is_rare(corpus: Corpus, kind: Kind, rare: bool) -> None:
     events = subscribe_events(corpus, kind, 1000, 1, shape=Shape(keywords=(1, 1), rare=rare))
-    drawn = np.median(_ranks(corpus, events))
+    drawn = np.median(ranks_of(corpus, events))
     assert (drawn > len(corpus.words) / 3) is np.bool_(rare)
 
 
