@@ -37,7 +37,7 @@ class Bars:
 
     def say(self, line: str) -> None:
         """Print a line above the bars."""
-        self._console.print(line, markup=False, highlight=False)
+        self._console.print(line, markup=False, highlight=False, soft_wrap=True)
 
     def begins(self, figure: Figure, n_cases: int, n_kept: int) -> None:
         kept = f", {n_kept} measured before are kept" if n_kept else ""
