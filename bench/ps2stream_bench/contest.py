@@ -55,9 +55,10 @@ def sample_of_stream(stream: Stream, n: int, seed: int) -> Sample:
     return sample_from([stream.events], settings)
 
 
-def workload_of(case: Case) -> str:
+def workload_of(case: Case, context: Context) -> str:
     """Name a workload as the paper does, without its STS."""
-    return f"{case['country']}-{case['kind']}".upper()
+    country = "file" if context.publications else case["country"]
+    return f"{country}-{case['kind']}".upper()
 
 
 def entered(stream: Stream, partitioners: Sequence[str], case: Case) -> dict[str, Meter]:

@@ -27,6 +27,9 @@ SCALES: tuple[Scale, ...] = ("tiny", "small", "paper")
 
 Setting = str | int | float
 
+#: Enough for a peer that keeps a million exploded subscriptions in Spark's cache.
+_SPARK_MEMORY = "4g"
+
 
 @dataclass(frozen=True, slots=True)
 class Case:
@@ -69,7 +72,9 @@ class Context:
         if self._spark is None:
             from ps2stream.pipeline.spark.session import local_session, warm_up
 
-            self._spark = local_session("ps2stream-bench", log=self.scratch / "spark.log")
+            self._spark = local_session(
+                "ps2stream-bench", memory=_SPARK_MEMORY, log=self.scratch / "spark.log"
+            )
             self._owns_spark = True
             warm_up(self._spark)
         return self._spark
@@ -94,13 +99,13 @@ class Verdict:
     """A claim of the paper or a target of ours, and what the rows say about it.
 
     ``paper``: the figure that the paper states, in its words; empty for a target of ours. ``ours``: what was
-    measured, with its interval.
+    measured, with its interval. ``holds`` is None where the rows do not tell.
     """
 
     claim: str
     paper: str
     ours: str
-    holds: bool
+    holds: bool | None
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
+from statistics import mode
 from typing import Any
 
 import numpy as np
@@ -67,7 +67,7 @@ def grouped(rows: Iterable[Row], by: Sequence[str]) -> dict[Key, list[Row]]:
 
 
 def medians(rows: Iterable[Row], by: Sequence[str]) -> list[Row]:
-    """Make one row of those that agree in some fields: medians of numbers, the first of all else."""
+    """Make one row of those that agree in some fields: medians of numbers, the most frequent of all else."""
     return [
         {name: _medial([row.get(name) for row in group]) for name in group[0]}
         for group in grouped(rows, by).values()
@@ -88,18 +88,17 @@ def ratio(rows: Iterable[Row], field: str, of: Mapping[str, Any], to: Mapping[st
     found = list(rows)
     base = {_turn(row): row for row in where(found, **to)}
     pairs = [(row, base[_turn(row)]) for row in where(found, **of) if _turn(row) in base]
-    return middle(row[field] / other[field] for row, other in pairs if other[field])
-
-
-def is_monotonous(values: Sequence[float], *, slack: float = 0.0) -> bool:
-    """Say whether values never fall by more than a share ``slack`` of what they were."""
-    return all(after >= before * (1 - slack) for before, after in pairwise(values))
+    known = [(row.get(field), other.get(field)) for row, other in pairs]
+    return middle(value / base for value, base in known if value is not None and base)
 
 
 def _turn(row: Row) -> Key:
-    return (row.get("case"), row.get("repetition"), row.get("interval"))
+    return tuple(row.get(name) for name in ("source", "seed", "case", "repetition", "interval"))
 
 
 def _medial(values: list[Any]) -> Any:
-    are_numbers = all(isinstance(value, int | float) and not isinstance(value, bool) for value in values)
-    return float(np.median(values)) if are_numbers else values[0]
+    known = [value for value in values if value is not None and value == value]
+    if not known:
+        return None
+    are_numbers = all(isinstance(value, int | float) and not isinstance(value, bool) for value in known)
+    return float(np.median(known)) if are_numbers else mode(known)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import time
 import traceback
 import zlib
@@ -16,6 +17,7 @@ import numpy as np
 from ps2stream_bench.figure import Case, Context, Figure, Scale
 from ps2stream_bench.machine import host_facts
 from ps2stream_bench.results import Results, Row
+from ps2stream_bench.workloads import COUNTRIES
 
 
 class Watcher(Protocol):
@@ -56,11 +58,11 @@ def run(
     for figure in figures:
         waiting = [
             (case, path)
-            for case in in_random_order(figure.cases(scale), figure.name, context.seed)
+            for case in in_random_order(cases_of(figure, scale, context), figure.name, context.seed)
             for path in [results.file_of(figure.name, scale, identity_of(case, context))]
             if again or not path.exists()
         ]
-        n_there = len(figure.cases(scale)) - len(waiting)
+        n_there = len(cases_of(figure, scale, context)) - len(waiting)
         n_kept += n_there
         watcher.begins(figure, len(waiting), n_there)
         for case, path in waiting:
@@ -75,6 +77,14 @@ def run(
     return Done(n_measured, n_kept, tuple(failures))
 
 
+def cases_of(figure: Figure, scale: Scale, context: Context) -> list[Case]:
+    """Return what is to be measured; publications of a file are of one country, whichever that is."""
+    cases = figure.cases(scale)
+    if context.publications is None:
+        return list(cases)
+    return [case for case in cases if case.settings.get("country", COUNTRIES[0]) == COUNTRIES[0]]
+
+
 def in_random_order(cases: Sequence[Case], name: str, seed: int) -> list[Case]:
     """Mix the cases of a figure, always in the same way: a slow hour of the machine hits no series alone."""
     rng = np.random.default_rng([seed, zlib.crc32(name.encode())])
@@ -82,9 +92,17 @@ def in_random_order(cases: Sequence[Case], name: str, seed: int) -> list[Case]:
 
 
 def identity_of(case: Case, context: Context) -> dict[str, Any]:
-    """Return what a case is known by: its settings, the seed, and the publications if they were given."""
-    source = {"publications": _fingerprint(context.publications)} if context.publications else {}
-    return {**case.settings, "seed": context.seed, **source}
+    """Return what a case is known by: its settings, the seed, and where its publications come from."""
+    return {**case.settings, "seed": context.seed, "source": source_of(context)}
+
+
+def source_of(context: Context) -> str:
+    """Name where publications come from; files are told apart by what the file system knows of them."""
+    if context.publications is None:
+        return "generated"
+    known = context.publications.stat()
+    told = f"{context.publications.name} {known.st_size} {known.st_mtime_ns}"
+    return f"file {hashlib.sha256(told.encode()).hexdigest()[:8]}"
 
 
 def _measure(
@@ -107,16 +125,10 @@ def _measure(
         "scale": scale,
         "case": str(case),
         "seed": context.seed,
-        "source": "file" if context.publications else "generated",
+        "source": source_of(context),
         "measured_at": datetime.now(UTC).isoformat(timespec="seconds"),
         **facts,
         **case.settings,
     }
     results.write(path, [{**about, **row} for row in rows])
     return None
-
-
-def _fingerprint(path: Path) -> str:
-    """Tell publications apart by what the file system knows, as reading gigabytes would take too long."""
-    known = path.stat()
-    return f"{path.name} {known.st_size} {int(known.st_mtime)}"

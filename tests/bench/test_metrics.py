@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ps2stream_bench.metrics import distinct, is_monotonous, medians, middle, middles, ratio, where
+from ps2stream_bench.metrics import distinct, medians, middle, middles, ratio, where
 from ps2stream_bench.results import Row
 
 figures = st.lists(st.floats(-1e6, 1e6), min_size=1, max_size=40)
@@ -85,7 +85,17 @@ def test_rows_are_chosen_and_told_apart_by_their_fields() -> None:
     assert middles(rows, ["contender"], "rate")[("b",)].median == 75.0
 
 
-def test_monotonous_values_may_fall_by_the_slack_only() -> None:
-    assert is_monotonous([1, 2, 2, 5])
-    assert not is_monotonous([2, 1.9])
-    assert is_monotonous([2, 1.9], slack=0.1)
+def test_medians_leave_out_what_is_not_known_and_take_the_most_frequent_word() -> None:
+    rows = [{"limit": limit, "rate": rate} for limit, rate in (("a", 1.0), ("b", None), ("b", 3.0))]
+    (found,) = medians(rows, [])
+    assert found == {"limit": "b", "rate": 2.0}
+
+
+def test_a_ratio_does_not_mix_seeds() -> None:
+    rows = [
+        {"case": "c", "seed": seed, "repetition": 0, "contender": name, "rate": rate}
+        for seed, rates in {1: (2.0, 1.0), 2: (50.0, 100.0)}.items()
+        for name, rate in zip("ab", rates, strict=True)
+    ]
+    found = ratio(rows, "rate", {"contender": "a"}, {"contender": "b"})
+    assert (found.low, found.high) == (0.5, 2.0)

@@ -127,7 +127,8 @@ def test_publications_of_a_file_are_cases_of_their_own(counting: Counting, tmp_p
     done = run([counting.figure()], "tiny", context, Results(tmp_path), Silent())
     context.close()
     assert done.n_measured == 3
-    assert {row["source"] for row in Results(tmp_path).read("counting", "tiny")} == {"generated", "file"}
+    sources = {row["source"] for row in Results(tmp_path).read("counting", "tiny")}
+    assert {source.split()[0] for source in sources} == {"generated", "file"}
 
 
 def test_the_order_of_cases_is_random_but_fixed() -> None:

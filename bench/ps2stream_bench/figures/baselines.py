@@ -98,7 +98,7 @@ def measure(case: Case, context: Context) -> Iterator[Row]:
     stretches = stretches_of(stream.mixed, case["repetitions"])
     for row in compared(meters, stretches, case["batch"], context.seed):
         family = "text" if row["partitioner"] in TEXT else "space"
-        yield {"workload": workload_of(case), "family": family, **row}
+        yield {"workload": workload_of(case, context), "family": family, **row}
 
 
 def page(rows: Sequence[Row]) -> Page:

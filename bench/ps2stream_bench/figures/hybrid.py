@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -130,13 +132,13 @@ def measure(case: Case, context: Context) -> Iterator[Row]:
     meters = entered(stream, CONTENDERS, case)
     n_rates = stream.mixed.num_rows - n_latencies
     stretches = stretches_of(stream.mixed.slice(0, n_rates), case["repetitions"])
-    about = {"workload": workload_of(case)}
+    about = {"workload": workload_of(case, context)}
     rates: list[Row] = []
     for row in compared(meters, stretches, case["batch"], context.seed):
         in_mb = {"dispatcher_mb": row["dispatcher_bytes"] / 1e6, "worker_mb": row["worker_bytes"] / 1e6}
         rates.append({**about, "part": "rates", **row, **in_mb})
     yield from rates
-    for row in _latencies(meters, stream.mixed.slice(n_rates), sustained(rates), case, context.seed):
+    for row in _latencies(meters, stream.mixed.slice(n_rates), sustained(rates), case, context):
         yield {**about, "part": "latency", **row}
 
 
@@ -158,10 +160,14 @@ def _through_s(row: Row) -> float:
 
 
 def _latencies(
-    meters: Mapping[str, Meter], events: pa.RecordBatch, most: Mapping[str, float], case: Case, seed: int
+    meters: Mapping[str, Meter],
+    events: pa.RecordBatch,
+    most: Mapping[str, float],
+    case: Case,
+    context: Context,
 ) -> Iterator[Row]:
     """Offer the same tuples at the same rate to all contenders, which take turns."""
-    rng = np.random.default_rng([seed, 9])
+    rng = np.random.default_rng([context.seed, 9])
     start = 0
     for repetition in range(case["latency_repetitions"]):
         for clock in CLOCKS:
@@ -169,8 +175,12 @@ def _latencies(
             n_tuples = max(min(case["latency_tuples"], int(rate * case["latency_s"])), 1)
             stretch, start = events.slice(start, n_tuples), start + n_tuples
             for name in rng.permutation(list(meters)).tolist():
-                run = projected_latency if clock == "projected" else inline_latency
-                found = run(meters[name].engine, stretch, rate, seed=seed + repetition)
+                engine, seed = meters[name].engine, context.seed + repetition
+                with tempfile.TemporaryDirectory(dir=context.scratch) as sink:
+                    if clock == "projected":
+                        found = projected_latency(engine, stretch, rate, seed=seed)
+                    else:
+                        found = inline_latency(engine, stretch, rate, Path(sink), seed=seed)
                 yield {"partitioner": name, "clock": clock, "repetition": repetition, **found.row()}
 
 
@@ -184,7 +194,8 @@ def page(rows: Sequence[Row]) -> Page:
         "engines take turns batch by batch; they deliver the same matches, which is checked. Memory: bytes "
         "of the indexes, for one dispatcher and for the mean worker.\n\n"
         "Latency: tuples arrive by chance (Poisson) at a rate that does not wait for the engine; a latency "
-        "is from when a tuple is due until its batch is done. All contenders are offered the same: "
+        "is from when a tuple is due until its batch is done, by the clock on the wall also in the sink. All "
+        "contenders are offered the same: "
         f"{100 * _MODERATE:.0f} % of what the slowest of them sustains, by two clocks. *Projected* "
         "has a core for every role and lets a batch pass registrar, busiest dispatcher, busiest worker and "
         "merger one after the other; *measured* is the clock on the wall with all roles on one core. "

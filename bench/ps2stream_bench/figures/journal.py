@@ -44,13 +44,16 @@ def measure(case: Case, context: Context) -> Iterable[Row]:
     corpus = context.corpus("us", n_events)
     events = mixed_events(corpus, "q1", n_events // 6, n_events * 5 // 6, context.seed).combine_chunks()
     n_appends = max(10, min(case["appends"], 1_000_000 // batch))
+    rng = np.random.default_rng([context.seed, 13])
     for repetition in range(case["repetitions"]):
         with tempfile.TemporaryDirectory(dir=context.scratch) as directory:
-            durable, fast = Path(directory, "durable"), Path(directory, "fast")
-            taken = {
-                "append, durable": time_appends(durable, events, batch, n_appends, durable=True),
-                "append, not durable": time_appends(fast, events, batch, n_appends, durable=False),
-            }
+            durable = Path(directory, "durable")
+            taken: dict[str, list[float]] = {}
+            for is_durable in rng.permutation([True, False]).tolist():
+                place, action = (
+                    (durable, "durable") if is_durable else (Path(directory, "fast"), "not durable")
+                )
+                taken[f"append, {action}"] = time_appends(place, events, batch, n_appends, durable=is_durable)
             if batch == 1:
                 one = events.slice(events.num_rows - 1, 1)
                 taken["open, append, close"] = time_publishes(Path(directory, "one"), one, n_appends // 4)

@@ -7,6 +7,8 @@ import time
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from ps2stream.partitioning import PARTITIONERS, partitioner_named
 from ps2stream.partitioning.load import Costs
 from ps2stream.partitioning.sample import Sample
@@ -62,10 +64,11 @@ def measure(case: Case, context: Context) -> Iterator[Row]:
     costs = standard_costs(sample, "candidates")
     for name in PARTITIONERS:
         build_s(name, small, 2, costs)
+    rng = np.random.default_rng([context.seed, 12])
     for repetition in range(case["repetitions"]):
         for n_workers in map(int, case["workers"].split()):
-            for name in PARTITIONERS:
-                about = {"workload": workload_of(case), "partitioner": name, "n_workers": n_workers}
+            for name in rng.permutation(list(PARTITIONERS)).tolist():
+                about = {"workload": workload_of(case, context), "partitioner": name, "n_workers": n_workers}
                 took_s = build_s(name, sample, n_workers, costs)
                 yield {**about, "repetition": repetition, "build_s": took_s}
 

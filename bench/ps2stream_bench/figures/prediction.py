@@ -81,9 +81,11 @@ def measure(case: Case, context: Context) -> Iterator[Row]:
         for name in PARTITIONERS
         for n_workers in map(int, case["workers"].split())
     }
+    rng = np.random.default_rng([context.seed, 14])
     for repetition in range(case["repetitions"]):
-        for (name, n_workers), plan in plans.items():
-            about = {"workload": workload_of(case), "partitioner": name, "n_workers": n_workers}
+        for place in rng.permutation(len(plans)):
+            (name, n_workers), plan = list(plans.items())[place]
+            about = {"workload": workload_of(case, context), "partitioner": name, "n_workers": n_workers}
             for row in _trial(plan, sample, models):
                 yield {**about, "repetition": repetition, **row}
 

@@ -113,7 +113,7 @@ def measure(case: Case, context: Context) -> Iterator[Row]:
         needed = math.ceil(
             case["dispatchers"] * row["busiest_dispatcher_s"] / max(row["busiest_worker_s"], 1e-9)
         )
-        yield {"workload": workload_of(case), "dispatchers_needed": needed, **row}
+        yield {"workload": workload_of(case, context), "dispatchers_needed": needed, **row}
 
 
 def page(rows: Sequence[Row]) -> Page:

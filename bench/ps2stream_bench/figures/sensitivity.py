@@ -86,7 +86,7 @@ def measure(case: Case, context: Context) -> Iterator[Row]:
                 settings = replace(HybridSettings(), **changed)
                 is_usual = settings == HybridSettings()
                 row = usual if is_usual else tried(settings, seen, unseen, costs, case["workers"])
-                about = {"workload": workload_of(case), "setting": setting, "value": float(value)}
+                about = {"workload": workload_of(case, context), "setting": setting, "value": float(value)}
                 yield {**about, "is_default": is_usual, "repetition": repetition, **row}
 
 

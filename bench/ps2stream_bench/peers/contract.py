@@ -35,6 +35,14 @@ class Peer(Protocol):
         """
         ...
 
+    def wake(self) -> None:
+        """Get ready to match after a rest."""
+        ...
+
+    def rest(self) -> None:
+        """Use no processor until woken: others are measured."""
+        ...
+
     def index_bytes(self) -> int | None:
         """Return what the loaded subscriptions occupy, if that can be told."""
         ...
@@ -42,6 +50,16 @@ class Peer(Protocol):
     def close(self) -> None:
         """Give back what was taken; a second call does nothing."""
         ...
+
+
+class Restful:
+    """A peer that does nothing by itself while it is not asked."""
+
+    def wake(self) -> None:
+        """Be ready, as always."""
+
+    def rest(self) -> None:
+        """Rest, as always."""
 
 
 def pairs_of(subscription_seqs: Int64s, publication_seqs: Int64s) -> pa.Table:

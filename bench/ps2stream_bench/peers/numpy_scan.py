@@ -10,14 +10,14 @@ import pyarrow as pa
 from ps2stream.arrays import Float64s, Int64s, n_bytes
 from ps2stream.text.tokenizer import Tokenizer
 from ps2stream_bench.peers.containment import ClauseTerms, satisfied
-from ps2stream_bench.peers.contract import pairs_of
+from ps2stream_bench.peers.contract import Restful, pairs_of
 from ps2stream_bench.peers.interests import Interests, interests_of
 
 #: A tile of boxes and points is tested at once; at this size boxes and flags stay in the processor's cache.
 _TILE_BOXES, _TILE_POINTS = 4096, 64
 
 
-class NumpyScan:
+class NumpyScan(Restful):
     """Test all boxes, vectorised; no index at all."""
 
     name = "numpy scan"

@@ -28,14 +28,14 @@ from ps2stream.pipeline.spark.stream import journal_stream
 from ps2stream.pipeline.spark.watch import raise_failure, tally_batch
 from ps2stream.pipeline.tally import Tally
 from ps2stream.pipeline.warm import warm
-from ps2stream_bench.peers.contract import PAIRS
+from ps2stream_bench.peers.contract import PAIRS, Restful
 
 _LOAD_AT_ONCE = 100_000
 _PACKET_EVENTS = 20_000
 _POLL_S = 0.002
 
 
-class PS2StreamInline:
+class PS2StreamInline(Restful):
     """The inline engine: one core, nothing written to disk."""
 
     name = "PS2Stream inline"
@@ -84,25 +84,35 @@ class PS2StreamMicrobatch:
         self._resources = contextlib.ExitStack()
         scratch = tempfile.TemporaryDirectory(prefix="ps2stream-peer-")
         self._home = Path(self._resources.enter_context(scratch))
+        self._plan: Plan | None = None
+        self._stream = contextlib.ExitStack()
         self._query: StreamingQuery | None = None
         warm()
         warm_up(spark)
 
     def load(self, subscriptions: pa.Table) -> None:
-        plan = _plan(subscriptions, self._sample, self._settings)
+        self._plan = _plan(subscriptions, self._sample, self._settings)
         Journal.open(self._home / "journal", create=True).close()
-        self._query = self._resources.enter_context(
-            journal_stream(
+        self.wake()
+        self._drain(subscriptions)
+
+    def wake(self) -> None:
+        if self._query is None and self._plan is not None:
+            stream = journal_stream(
                 self._spark,
                 self._home / "journal",
                 self._home / "state",
                 self._home / "out",
                 self._settings,
-                plan=plan,
+                plan=self._plan,
                 on_batch=self._note,
             )
-        )
-        self._drain(subscriptions)
+            self._query = self._stream.enter_context(stream)
+
+    def rest(self) -> None:
+        # A stream that has nothing to do asks its source for more all the time.
+        self._stream.close()
+        self._query = None
 
     def match(self, publications: pa.Table) -> pa.Table:
         before = self._batch_id
@@ -120,6 +130,7 @@ class PS2StreamMicrobatch:
         return sum(worker.n_bytes for worker in self._tally.workers)
 
     def close(self) -> None:
+        self.rest()
         self._resources.close()
 
     def _drain(self, events: pa.Table) -> None:

@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv as csv
 
-from ps2stream_bench.peers.contract import PAIRS
+from ps2stream_bench.peers.contract import PAIRS, Restful
 from ps2stream_bench.peers.interests import clause_table
 from ps2stream_bench.peers.postgres_server import PostgresServer
 
@@ -61,7 +61,7 @@ FROM publications p JOIN clauses c
 """
 
 
-class PostgreSql:
+class PostgreSql(Restful):
     """Match by one join on a server that this peer starts and stops."""
 
     name = "PostgreSQL + PostGIS"

@@ -16,7 +16,7 @@ from ps2stream.matcher import event_table
 from ps2stream.model.publications import Publication
 from ps2stream.model.space import Region
 from ps2stream.model.subscriptions import Subscription
-from ps2stream_bench.peers.contract import PAIRS
+from ps2stream_bench.peers.contract import PAIRS, Restful
 from ps2stream_bench.peers.interests import clause_table
 
 #: Sides of cells, in degrees. In larger ones a clause is kept fewer times, but more of them are not meant.
@@ -30,7 +30,7 @@ _SETTINGS = {
 }
 
 
-class SparkSql:
+class SparkSql(Restful):
     """Join publications with clauses by cell and term."""
 
     name = "Spark SQL"

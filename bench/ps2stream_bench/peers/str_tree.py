@@ -10,14 +10,14 @@ import shapely
 
 from ps2stream.text.tokenizer import Tokenizer
 from ps2stream_bench.peers.containment import ClauseTerms, satisfied
-from ps2stream_bench.peers.contract import pairs_of
+from ps2stream_bench.peers.contract import Restful, pairs_of
 from ps2stream_bench.peers.interests import Interests, interests_of
 
 #: So many points are asked for at once: their hits fit into memory however many boxes there are.
 _BLOCK_POINTS = 512
 
 
-class StrTree:
+class StrTree(Restful):
     """Find boxes with a tree of envelopes.
 
     Terms are tested in numpy, as in the scan: with a frozenset for each clause, and a loop in Python over the

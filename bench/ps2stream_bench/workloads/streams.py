@@ -21,7 +21,7 @@ _PUBLICATIONS_PER_SUBSCRIBE = 10
 
 def publish_events(corpus: Corpus, n: int, first_seq: int, seed: int) -> pa.Table:
     """Draw ``n`` publications of the corpus, with repetition, and number them from ``first_seq``."""
-    return _publishes(corpus, np.random.default_rng(seed).integers(0, len(corpus.lon), n), first_seq)
+    return _publishes(corpus, _drawn(corpus, n, seed), first_seq)
 
 
 def mixed_events(
@@ -61,7 +61,7 @@ def drifting_events(
     # Drawn as mixed_events draws them: what has not drifted is the same.
     rng = np.random.default_rng(seed)
     centres = rng.integers(0, len(corpus.lon), len(begun))
-    at = np.random.default_rng(seed).integers(0, len(corpus.lon), n_publications)
+    at = _drawn(corpus, n_publications, seed)
     region = region_of(corpus, corpus.lon, corpus.lat)
     is_busy = busy_by_interval(seed, n_intervals)[:, region]
     rush_rng = np.random.default_rng([seed, 6])
@@ -70,6 +70,11 @@ def drifting_events(
     is_q2 = kinds_by_interval(seed, n_intervals, share)[begun, region[centres]]
     subscribes = subscribes_at(corpus, centres, is_q2, rng)
     return _interleaved(subscribes, _publishes(corpus, at, 0), n_live, seed)
+
+
+def _drawn(corpus: Corpus, n: int, seed: int) -> Int64s:
+    """Draw texts independently of the centres of subscriptions, which the bare seed draws."""
+    return np.random.default_rng([seed, 2]).integers(0, len(corpus.lon), n)
 
 
 def _publishes(corpus: Corpus, at: Int64s, first_seq: int) -> pa.Table:

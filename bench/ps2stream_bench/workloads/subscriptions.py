@@ -111,7 +111,9 @@ def _expressions(
 def _keywords(corpus: Corpus, is_rare: Flags, rng: np.random.Generator, n_keywords: int) -> Int64s:
     """Draw keywords as often as texts have them, as rows of ranks that differ; stop words are not drawn.
 
-    The first one of a row is rare where it has to be: all rare words have the same chance.
+    The first one of a row is rare where it has to be: all rare words have the same chance. Among the millions
+    of words of 280 million tweets those outside the top 1 % are rare however they are drawn; among the
+    hundred thousand of a corpus, words drawn by frequency would be nearly those of Q1.
     """
     cumulated = np.cumsum(corpus.counts[N_STOP_WORDS:])
     if len(cumulated) < n_keywords:

@@ -125,3 +125,13 @@ def test_a_rush_makes_other_regions_busy_in_every_interval_but_the_first(corpus:
         here = slice(3000 + 600 * interval, 3000 + 600 * (interval + 1))
         assert busy[interval][subscribed[here]].mean() == pytest.approx(expected, abs=0.06)
     assert busy[1][published[:6000]].mean() == pytest.approx(busy[1][region].mean(), abs=0.03)
+
+
+def test_publications_lie_anywhere_and_not_at_the_centres_of_subscriptions(corpus: Corpus) -> None:
+    events = mixed_events(corpus, "q1", 500, 400, 3)
+    subscribes = events.filter(pc.equal(events["op"], SUBSCRIBE)).slice(0, 400)
+    publishes = events.filter(pc.equal(events["op"], PUBLISH))
+    centre = (subscribes["min_lat"].to_numpy() + subscribes["max_lat"].to_numpy()) / 2
+    apart = np.abs(centre - publishes["lat"].to_numpy())
+    assert np.mean(apart < 1e-9) < 0.05
+    assert abs(np.corrcoef(centre, publishes["lat"].to_numpy())[0, 1]) < 0.2

@@ -7,7 +7,7 @@ from ps2stream_bench.figures.migration.page import page
 FIGURE = Figure(
     name="migration",
     title="Selecting and migrating cells",
-    about="time to select cells, bytes and time of migrations, and delays, for DP, GR, SI and RA",
+    about="Time to select cells, bytes and time of migrations, and delays, for DP, GR, SI and RA.",
     cases=cases,
     measure=measure,
     page=page,

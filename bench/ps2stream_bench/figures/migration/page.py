@@ -78,14 +78,14 @@ so many of all tuples of the run would come while the stream stands still and wa
 run batch by batch, so the last column counts differently: publications of batches that a migration held up
 by more than 100 ms, however many more came in the batch than in the pause. It mostly counts how often a
 selector migrates, times the size of a batch; no claim is judged by it. Numbers are averages over migrations
-as in the paper; bars show medians with intervals."""
+as in the paper; bars show medians with intervals. Ratios of averages have a 95 % interval over the
+migrations of the one run that there is of each size (bootstrap)."""
 
 _DIFFERS = """\
 - *Numbers of subscriptions* are the paper's at the scale `paper` only. A claim is judged at the size that
   is nearest to the one the paper made it for.
-- *Time to select.* SI and GR sort as many cells as RA permutes, and a vectorised sort of some hundred
-  numbers costs no more than to set up a random generator. So the fixed costs of a call decide among these
-  three, and what they differ by is far below anything that a stream could notice.
+- *Time to select.* SI and GR sort as many cells as RA permutes, and RA has to set up a random generator
+  first. With as few cells as a worker has, the fixed costs of a call decide among these three.
 - *DP's memory.* The paper's table has a column for every byte. Ours counts bytes in units such that there
   are at most 65,536 columns, and keeps one bit for each entry. The memory depends on the number of cells
   and is bounded, whatever the number of subscriptions; the price is an answer that may be some units
@@ -99,8 +99,9 @@ _DIFFERS = """\
   times differ less than bytes do.
 - *Delays.* Ours are waits for migrations alone; the queue that has to be worked off after a pause is not
   counted. The paper counts all latencies of a loaded cluster. Either share says how often the load drifts
-  as much as how long a migration takes: both streams are compressed in time. What carries over is which
-  selector delays more."""
+  as much as how long a migration takes: both streams are compressed in time. Ours are in proportion to the
+  pace besides: at half of it, half as many tuples come in a pause. What carries over is which selector
+  delays more."""
 
 
 def page(rows: Sequence[Row]) -> Page:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -13,6 +14,38 @@ from ps2stream_bench.results import Row
 
 #: Tuples of the stream that arrive in a second, when it is asked how many come while it stands still.
 PACE = 100_000
+
+#: How often migrations are drawn again to see how far their averages can be trusted.
+_N_DRAWS = 1_000
+
+
+@dataclass(frozen=True, slots=True)
+class MeanRatio:
+    """An average over another one, with a 95 % interval (bootstrap) over what was averaged.
+
+    ``n``: how many the fewer of both averages are made of. One value alone gives no interval.
+    """
+
+    value: float
+    low: float
+    high: float
+    n: int
+
+    def __format__(self, style: str) -> str:
+        if self.n <= 1:
+            return f"{self.value:{style}}"
+        return f"{self.value:{style}} [{self.low:{style}} to {self.high:{style}}]"
+
+
+def mean_ratio(rows: Sequence[Row], others: Sequence[Row], field: str) -> MeanRatio:
+    """Return the average of a field over that in other rows; both have some."""
+    above, below = (np.array([row[field] for row in each], np.float64) for each in (rows, others))
+    # A fixed seed: the same rows always give the same page.
+    rng = np.random.default_rng(15)
+    drawn = [rng.choice(each, (_N_DRAWS, len(each))).mean(axis=1) for each in (above, below)]
+    low, high = np.quantile(drawn[0] / drawn[1], [0.025, 0.975])
+    n = min(len(above), len(below))
+    return MeanRatio(float(above.mean() / below.mean()), float(low), float(high), n)
 
 
 def selection_summary(chosen: Sequence[Row]) -> list[Row]:
