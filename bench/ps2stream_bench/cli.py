@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from ps2stream_bench.figures import MODULES
 
+#: As figure.SCALES, which would take a second to import.
 _SCALES = ("tiny", "small", "paper")
 _RESULTS = Path("bench-results")
 
@@ -81,10 +82,30 @@ def main(argv: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         print("stopped; what was measured is kept, the same command goes on from there", file=sys.stderr)
         return 130
-    except OSError as error:
+    except _expected() as error:
         print(f"ps2stream-bench: {error}", file=sys.stderr)
         return 1
     return status
+
+
+def _expected() -> tuple[type[Exception], ...]:
+    """Return what is told in a line, without a trace: disks, and files that are not what they seem."""
+    from pyarrow import ArrowInvalid
+
+    return OSError, ArrowInvalid
+
+
+def _number(least: int) -> Callable[[str], int]:
+    """Return a reader of whole numbers that are not smaller."""
+
+    def read(text: str) -> int:
+        value = int(text)
+        if value < least:
+            raise argparse.ArgumentTypeError(f"must be {least} or more; got {text}")
+        return value
+
+    read.__name__ = "whole number"  # how argparse names it when int() refuses a text
+    return read
 
 
 def _add_figures(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -97,7 +118,7 @@ def _add_run(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
     add = command.add_argument
     add("figures", nargs="+", choices=["all", *MODULES], metavar="FIGURE", help="names of figures, or all")
     add("--scale", choices=_SCALES, default="small", help="how much is measured")
-    add("--seed", type=int, default=1, metavar="N", help="another one makes other workloads")
+    add("--seed", type=_number(0), default=1, metavar="N", help="another one makes other workloads")
     add("--publications", type=Path, metavar="PARQUET", help="lat, lon, text; in place of generated ones")
     add("--again", action="store_true", help="measure what was measured before, too")
     _add_results(command)
@@ -113,7 +134,9 @@ def _add_report(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -
     )
     add = command.add_argument
     add("--out", type=Path, default=Path("bench-report"), metavar="DIR", help="where pages and plots go")
-    add("--scale", choices=_SCALES, help="report this one; else the largest that a figure was measured at")
+    add("--scale", choices=_SCALES, help="report this one; else the largest that is complete")
+    add("--seed", type=_number(0), default=1, metavar="N", help="report what was measured with this one")
+    add("--publications", type=Path, metavar="PARQUET", help="report what was measured with this file")
     _add_results(command)
     command.set_defaults(act=_report)
 
@@ -125,10 +148,10 @@ def _add_generate(commands: argparse._SubParsersAction[argparse.ArgumentParser])
     add = command.add_argument
     add("out", type=Path, metavar="PARQUET", help="the file to write")
     add("--country", choices=("us", "uk"), default="us", help="whose places and weights")
-    add("--publications", type=int, default=1_000_000, metavar="N", help="how many")
+    add("--publications", type=_number(1), default=1_000_000, metavar="N", help="how many")
     add("--workload", choices=("q1", "q2", "q3", "drifting"), help="write an event log of this kind")
-    add("--subscriptions", type=int, default=100_000, metavar="N", help="live ones of an event log")
-    add("--seed", type=int, default=1, metavar="N", help="another one makes another file")
+    add("--subscriptions", type=_number(1), default=100_000, metavar="N", help="live ones of an event log")
+    add("--seed", type=_number(0), default=1, metavar="N", help="another one makes another file")
     add("--check", action="store_true", help="compare with the figures of real tweets")
     command.set_defaults(act=_generate)
 
@@ -154,9 +177,11 @@ def _run(arguments: argparse.Namespace) -> int:
     from ps2stream_bench.results import Results
     from ps2stream_bench.runner import run
 
-    if arguments.publications and not arguments.publications.exists():
-        print(f"--publications: there is no file {arguments.publications}", file=sys.stderr)
+    complaint = _complaint(arguments.publications)
+    if complaint:
+        print(f"--publications: {complaint}", file=sys.stderr)
         return 2
+    arguments.results.mkdir(parents=True, exist_ok=True)
     with Bars(Console(stderr=True)) as bars:
         context = Context(arguments.seed, arguments.publications, bars.say)
         try:
@@ -183,8 +208,19 @@ def _report(arguments: argparse.Namespace) -> int:
     from ps2stream_bench.figures import figures_named
     from ps2stream_bench.report import reported, write
     from ps2stream_bench.results import Results
+    from ps2stream_bench.runner import source_of
 
-    pages = reported(figures_named(["all"]), Results(arguments.results), arguments.scale)
+    complaint = _complaint(arguments.publications)
+    if complaint:
+        print(f"--publications: {complaint}", file=sys.stderr)
+        return 2
+    pages = reported(
+        figures_named(["all"]),
+        Results(arguments.results),
+        arguments.scale,
+        seed=arguments.seed,
+        source=source_of(arguments.publications),
+    )
     if not pages:
         print(
             f"there are no rows under {arguments.results}: measure with 'ps2stream-bench run'",
@@ -193,9 +229,25 @@ def _report(arguments: argparse.Namespace) -> int:
         return 2
     write(pages, arguments.out)
     verdicts = [verdict for page in pages for verdict in page.page.verdicts]
-    n_held = sum(verdict.holds for verdict in verdicts)
+    n_held = sum(verdict.holds is True for verdict in verdicts)
     print(f"{len(pages)} pages in {arguments.out}; {n_held} of {len(verdicts)} claims hold")
     return 0
+
+
+def _complaint(publications: Path | None) -> str | None:
+    """Say what is wrong with a file of publications, before anything is measured with it."""
+    if publications is None:
+        return None
+    if not publications.exists():
+        return f"there is no file {publications}"
+    from pyarrow import ArrowInvalid, dataset
+
+    try:
+        names = dataset.dataset(publications, format="parquet").schema.names
+    except ArrowInvalid as error:
+        return f"{publications} is no Parquet: {error}"
+    lacking = [name for name in ("lat", "lon", "text") if name not in names]
+    return f"{publications} lacks {', '.join(lacking)}; it has {', '.join(names)}" if lacking else None
 
 
 def _generate(arguments: argparse.Namespace) -> int:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 import pyarrow as pa
@@ -11,7 +11,7 @@ from ps2stream.partitioning.sample import Sample
 from ps2stream.pipeline.planning import sample_from
 from ps2stream_bench.engines import Meter, Stream, batches_of, check_alike, in_turns, loaded, stream_of
 from ps2stream_bench.figure import Case, Context
-from ps2stream_bench.metrics import Middle, medians, ratio
+from ps2stream_bench.metrics import distinct, medians, where
 from ps2stream_bench.results import Column, Row
 
 #: The paper's cluster for all figures but the one of scalability.
@@ -35,6 +35,12 @@ COLUMNS = (
     Column("busiest worker / mean", "busy_max_over_mean", ".2f"),
     Column("candidates", "candidates_per_publication", ".1f"),
     Column("matches", "matches_per_publication", ".2f"),
+)
+
+#: What repetitions of a contest are, and so what its intervals are about.
+NOISE_TOLD = (
+    "The repetitions are consecutive stretches of one stream, and each partitioner has one plan for all of "
+    "them: intervals show the noise of the clock, not that of the draw of the stream or of the plan."
 )
 
 #: Six tuples are five publications and an update.
@@ -88,17 +94,6 @@ def stretches_of(events: pa.RecordBatch, n: int) -> list[pa.RecordBatch]:
     return [events.slice(number * size, size) for number in range(n)]
 
 
-def lead(rows: Sequence[Row], name: str, other: str, field: str = RATE) -> Middle:
-    """Return how many times the figure of another partitioner one has."""
-    return ratio(rows, field, {"partitioner": name}, {"partitioner": other})
-
-
-def leads_told(rows: Sequence[Row], name: str, other: str) -> str:
-    """Say by how much a partitioner is faster than another: projected, and by workers alone."""
-    projected, by_workers = lead(rows, name, other), lead(rows, name, other, WORKERS_RATE)
-    return f"{projected:.2f} times {other} ({by_workers:.2f} by workers alone)"
-
-
 def alone_told(rows: Sequence[Row], by: Sequence[str]) -> str:
     """Say how often the registrar or the merger would hold a cluster up below the projected rate."""
     lines = medians(rows, by)
@@ -109,6 +104,42 @@ def alone_told(rows: Sequence[Row], by: Sequence[str]) -> str:
         f"{len(slower)} of {len(lines)} lines one of them would allow fewer tuples/s than projected (column "
         "*registrar or merger*)."
     )
+
+
+def limits_told(rows: Sequence[Row], by: Sequence[str]) -> str:
+    """Say how often dispatchers, not workers, are the limit of the projected rate."""
+    lines = medians(rows, by)
+    n = sum(line["limit"] == "dispatcher" for line in lines)
+    return f"in {n} of {len(lines)} lines the busiest dispatcher, not a worker, is the limit (column *limit*)"
+
+
+def work_told(rows: Sequence[Row]) -> str:
+    """Say how plans differ in what is behind their rates: work in all, balance and replication."""
+    lines = medians(rows, ("workload", "partitioner"))
+    spread = {
+        workload: [line["workers_busy_s"] for line in where(lines, workload=workload)]
+        for workload in distinct(lines, "workload")
+    }
+    widest = max(spread, key=lambda workload: max(spread[workload]) / max(min(spread[workload]), 1e-9))
+    most, least = max(spread[widest]), max(min(spread[widest]), 1e-9)
+    balance, replication = (
+        ", ".join(
+            f"{name} {_range_told(line[field] for line in where(lines, partitioner=name))}"
+            for name in distinct(lines, "partitioner")
+        )
+        for field in ("busy_max_over_mean", "replication")
+    )
+    return (
+        "In these rows the workers of the plan with the most work are together busy for up to "
+        f"{most / least:.2f} times as long as those of the plan with the least ({widest}). Over the workloads, "
+        f"busiest worker to mean: {balance}; replication: {replication}."
+    )
+
+
+def _range_told(values: Iterable[float]) -> str:
+    found = sorted(values)
+    low, high = f"{found[0]:.2f}", f"{found[-1]:.2f}"
+    return low if low == high else f"{low} to {high}"
 
 
 def _read(meter: Meter) -> Row:

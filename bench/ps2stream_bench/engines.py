@@ -26,7 +26,7 @@ from ps2stream.pipeline.inline import InlineEngine
 from ps2stream.pipeline.planning import first_plan
 from ps2stream.pipeline.warm import warm
 from ps2stream_bench.results import Row
-from ps2stream_bench.workloads import N_STOP_WORDS, Corpus, Kind, Shape, drifting_events, mixed_events
+from ps2stream_bench.workloads import Corpus, Kind, Shape, drifting_events, mixed_events
 
 #: Subscriptions are loaded in batches of so many.
 _LOAD_AT_ONCE = 100_000
@@ -81,7 +81,7 @@ def drifting_stream_of(
 
 def _stream(corpus: Corpus, events: pa.Table, n_live: int) -> Stream:
     (batch,) = events.combine_chunks().to_batches()
-    return Stream(batch, n_live, tuple(corpus.words[:N_STOP_WORDS].to_pylist()))
+    return Stream(batch, n_live, corpus.stop_words)
 
 
 def batches_of(events: pa.RecordBatch, size: int) -> Iterator[pa.RecordBatch]:

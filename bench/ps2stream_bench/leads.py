@@ -30,13 +30,13 @@ def lead(rows: Sequence[Row], name: str, other: str, field: str = RATE) -> Middl
 
 def lead_told(rows: Sequence[Row], name: str, other: str, field: str = RATE) -> str:
     """Say how many times the figure of another one has: of rates also by workers alone, else both figures."""
-    found = lead(rows, name, other, field)
+    found = _interval_told(lead(rows, name, other, field))
     if field == RATE:
         beside = f"{lead(rows, name, other, WORKERS_RATE).median:.2f} by workers alone"
-        return f"{name} {found:.2f} times {other} ({beside})"
+        return f"{name} {found} times {other} ({beside})"
     ours, theirs = (middle(row.get(field) for row in where(rows, partitioner=each)) for each in (name, other))
     unit = field.rsplit("_", 1)[-1].replace("mb", "MB")
-    return f"{name} {found:.2f} times {other} ({ours.median:,.2f} {unit} versus {theirs.median:,.2f} {unit})"
+    return f"{name} {found} times {other} ({ours.median:,.2f} {unit} versus {theirs.median:,.2f} {unit})"
 
 
 def on_all(
@@ -52,7 +52,8 @@ def on_all(
         leads = {pair: lead(of_it, *pair, field) for pair in compared}
         held += [holds(each.median) if each.n else None for each in leads.values()]
         known = [lead_told(of_it, *pair, field) for pair, each in leads.items() if each.n]
-        told.append(f"{workload}: {', '.join(known) or NOT_MEASURED}")
+        place = f"{workload}: " if len(pairs) > 1 else ""
+        told.append(f"{place}{', '.join(known) or NOT_MEASURED}")
     return (NOT_MEASURED if set(held) <= {None} else "; ".join(told)), all_hold(held)
 
 
@@ -113,3 +114,9 @@ def overall_told(rows: Sequence[Row], name: str, rivals: Sequence[str], field: s
     found = {rival: overall(rows, name, rival, field) for rival in rivals}
     told = ", ".join(f"{each:.2f} times {rival}" for rival, each in found.items() if each is not None)
     return f"geometric mean over workloads: {told}"
+
+
+def _interval_told(found: Middle) -> str:
+    """Leave an interval out where it says nothing, as with bytes, which do not vary."""
+    is_exact = f"{found.low:.2f}" == f"{found.high:.2f}"
+    return f"{found.median:.2f}" if is_exact else f"{found:.2f}"

@@ -108,22 +108,6 @@ def live_stream(
             yield live
 
 
-def microbatch_latency(
-    spark: SparkSession,
-    directory: Path,
-    plan: Plan,
-    settings: Settings,
-    loading: pa.RecordBatch,
-    events: pa.RecordBatch,
-    tuples_per_s: float,
-    *,
-    seed: int = 0,
-) -> Latency:
-    """Load subscriptions into a new stream, then offer it events at a rate."""
-    with live_stream(spark, directory, plan, settings, loading) as live:
-        return live.latency(events, tuples_per_s, seed=seed)
-
-
 def _feed(journal: Journal, events: pa.RecordBatch, due_s: Float64s) -> None:
     clock, start = RealClock(), 0
     while start < len(due_s):

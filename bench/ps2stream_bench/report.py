@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pyarrow.parquet as pq
@@ -12,10 +12,14 @@ from ps2stream_bench.figure import SCALES, Figure, Page, Scale, Verdict
 from ps2stream_bench.metrics import distinct
 from ps2stream_bench.plots import save
 from ps2stream_bench.results import Column, Results, Row, table, table_of
+from ps2stream_bench.runner import GENERATED, cases_of
 
 _TARGETS = [Column("claim", "claim"), Column("ours", "ours"), Column("holds?", "holds")]
 _CLAIMS = [_TARGETS[0], Column("paper", "paper"), *_TARGETS[1:]]
 _PAGE = Column("figure", "figure")
+_NO_PAGE = Page("", "", "", (), ())
+
+_HOLDS = {True: "yes", False: "**no**", None: "not measured"}
 
 _INTRODUCTION = """\
 # The paper's figures, and ours
@@ -43,18 +47,46 @@ class Reported:
     scale: Scale
     rows: list[Row]
     page: Page
+    missing: tuple[str, ...] = ()
 
 
-def reported(figures: Iterable[Figure], results: Results, scale: Scale | None = None) -> list[Reported]:
-    """Take the rows of every figure at a scale, or at the largest one that was measured."""
+def reported(
+    figures: Iterable[Figure],
+    results: Results,
+    scale: Scale | None = None,
+    *,
+    seed: int = 1,
+    source: str = GENERATED,
+) -> list[Reported]:
+    """Take the rows of every figure at a scale, or at the largest one that was measured completely.
+
+    Rows of another seed, of other publications, or of cases that the figure no longer has, do not count.
+    Where no scale is complete, the largest one with any rows is reported, with what is missing.
+    """
     found = []
     for figure in figures:
-        for each in [scale] if scale else reversed(SCALES):
-            rows = results.read(figure.name, each)
-            if rows:
-                found.append(Reported(figure, each, rows, figure.page(rows)))
-                break
+        tried = [
+            each
+            for one in ([scale] if scale else reversed(SCALES))
+            for each in [_taken(figure, one, results, seed, source)]
+            if each.rows
+        ]
+        if tried:
+            chosen = next((each for each in tried if not each.missing), tried[0])
+            found.append(replace(chosen, page=figure.page(chosen.rows)))
     return found
+
+
+def _taken(figure: Figure, scale: Scale, results: Results, seed: int, source: str) -> Reported:
+    cases = [str(case) for case in cases_of(figure, scale, source)]
+    rows = [
+        row
+        for row in results.read(figure.name, scale)
+        if row["seed"] == seed and row["source"] == source and row["case"] in cases
+    ]
+    measured = {row["case"] for row in rows}
+    missing = tuple(case for case in cases if case not in measured)
+    return Reported(figure, scale, rows, _NO_PAGE, missing)
 
 
 def write(pages: Sequence[Reported], out: Path) -> None:
@@ -91,7 +123,7 @@ def page_text(reported: Reported) -> str:
         parts += ["## Our targets", table(map(_claim, targets), _TARGETS)]
     if page.differs:
         parts += ["## Why they differ" if page.paper else "## What explains it", page.differs]
-    parts += ["## Run it again", _commands(name, reported.scale), _raw(reported)]
+    parts += ["## Run it again", _commands(name, reported.scale, reported.rows), _raw(reported)]
     return "\n\n".join(part.strip() for part in parts) + "\n"
 
 
@@ -118,7 +150,7 @@ def summary_text(pages: Sequence[Reported]) -> str:
         "## Pages",
         "\n".join(listed),
         "## Run it again",
-        _commands("all", pages[0].scale if pages else "small"),
+        _commands("all", "small", pages[0].rows if pages else ()),
     ]
     return "\n\n".join(part.strip() for part in parts) + "\n"
 
@@ -133,6 +165,8 @@ def _origin(reported: Reported) -> str:
         f"seed {', '.join(map(str, distinct(rows, 'seed')))}",
         f"publications: {', '.join(distinct(rows, 'source'))}",
     ]
+    if reported.missing:
+        told.append(f"**not measured: {', '.join(reported.missing)}**")
     return f"*{'; '.join(told)}. [All figures](README.md).*"
 
 
@@ -158,7 +192,7 @@ def _claim(verdict: Verdict) -> Row:
         "claim": verdict.claim,
         "paper": verdict.paper,
         "ours": verdict.ours,
-        "holds": "yes" if verdict.holds else "**no**",
+        "holds": _HOLDS[verdict.holds],
     }
 
 
@@ -168,11 +202,19 @@ def _parted(verdicts: Sequence[Verdict]) -> tuple[list[Verdict], list[Verdict]]:
 
 
 def _held(claims: Sequence[Row]) -> str:
-    return f"{sum(claim['holds'] == 'yes' for claim in claims)} of {len(claims)} hold."
+    told = [str(claim["holds"]) for claim in claims]
+    n_held, n_unknown = told.count(_HOLDS[True]), told.count(_HOLDS[None])
+    unknown = f"; {n_unknown} could not be judged" if n_unknown else ""
+    return f"{n_held} of {len(claims)} hold{unknown}."
 
 
-def _commands(name: str, scale: Scale) -> str:
-    return f"```sh\n./dev bench run {name} --scale {scale}\n./dev bench report --out docs/paper\n```"
+def _commands(name: str, scale: Scale, rows: Sequence[Row]) -> str:
+    seeds = [seed for seed in distinct(rows, "seed") if seed != 1]
+    chosen = f" --seed {seeds[0]}" if seeds else ""
+    if rows and rows[0]["source"] != GENERATED:
+        chosen += " --publications FILE"
+    run, report = f"run {name} --scale {scale}{chosen}", f"report --out docs/paper{chosen}"
+    return f"```sh\n./dev bench {run}\n./dev bench {report}\n```"
 
 
 def _raw(reported: Reported) -> str:

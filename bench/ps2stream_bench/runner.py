@@ -19,6 +19,9 @@ from ps2stream_bench.machine import host_facts
 from ps2stream_bench.results import Results, Row
 from ps2stream_bench.workloads import COUNTRIES
 
+#: The source of publications that no file was given for.
+GENERATED = "generated"
+
 
 class Watcher(Protocol):
     """Whoever wants to know how far a run is."""
@@ -56,13 +59,14 @@ def run(
     n_measured = n_kept = 0
     failures: list[str] = []
     for figure in figures:
+        cases = cases_of(figure, scale, source_of(context.publications))
         waiting = [
             (case, path)
-            for case in in_random_order(cases_of(figure, scale, context), figure.name, context.seed)
+            for case in in_random_order(cases, figure.name, context.seed)
             for path in [results.file_of(figure.name, scale, identity_of(case, context))]
             if again or not path.exists()
         ]
-        n_there = len(cases_of(figure, scale, context)) - len(waiting)
+        n_there = len(cases) - len(waiting)
         n_kept += n_there
         watcher.begins(figure, len(waiting), n_there)
         for case, path in waiting:
@@ -77,10 +81,10 @@ def run(
     return Done(n_measured, n_kept, tuple(failures))
 
 
-def cases_of(figure: Figure, scale: Scale, context: Context) -> list[Case]:
+def cases_of(figure: Figure, scale: Scale, source: str) -> list[Case]:
     """Return what is to be measured; publications of a file are of one country, whichever that is."""
     cases = figure.cases(scale)
-    if context.publications is None:
+    if source == GENERATED:
         return list(cases)
     return [case for case in cases if case.settings.get("country", COUNTRIES[0]) == COUNTRIES[0]]
 
@@ -93,15 +97,15 @@ def in_random_order(cases: Sequence[Case], name: str, seed: int) -> list[Case]:
 
 def identity_of(case: Case, context: Context) -> dict[str, Any]:
     """Return what a case is known by: its settings, the seed, and where its publications come from."""
-    return {**case.settings, "seed": context.seed, "source": source_of(context)}
+    return {**case.settings, "seed": context.seed, "source": source_of(context.publications)}
 
 
-def source_of(context: Context) -> str:
+def source_of(publications: Path | None) -> str:
     """Name where publications come from; files are told apart by what the file system knows of them."""
-    if context.publications is None:
-        return "generated"
-    known = context.publications.stat()
-    told = f"{context.publications.name} {known.st_size} {known.st_mtime_ns}"
+    if publications is None:
+        return GENERATED
+    known = publications.stat()
+    told = f"{publications.name} {known.st_size} {known.st_mtime_ns}"
     return f"file {hashlib.sha256(told.encode()).hexdigest()[:8]}"
 
 
@@ -120,12 +124,13 @@ def _measure(
     except Exception as error:
         context.say(traceback.format_exc())
         return f"{type(error).__name__}: {error}"
+    # What cannot be written is no failure of the case: it ends the run.
     about = {
         "figure": figure.name,
         "scale": scale,
         "case": str(case),
         "seed": context.seed,
-        "source": source_of(context),
+        "source": source_of(context.publications),
         "measured_at": datetime.now(UTC).isoformat(timespec="seconds"),
         **facts,
         **case.settings,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
@@ -43,6 +44,45 @@ def test_an_unknown_figure_is_refused_with_the_known_ones(capsys: pytest.Capture
 def test_a_file_of_publications_has_to_be_there(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["run", "journal", "--publications", str(tmp_path / "none.parquet")]) == 2
     assert "there is no file" in capsys.readouterr().err
+
+
+def test_a_file_of_publications_has_to_have_what_is_needed(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    text, narrow = tmp_path / "text.parquet", tmp_path / "narrow.parquet"
+    text.write_text("lat,lon,text")
+    pq.write_table(pa.table({"lat": [1.0], "words": ["a"]}), narrow)
+    for path, complaint in ((text, "is no Parquet"), (narrow, "lacks lon, text; it has lat, words")):
+        for command in (["run", "journal"], ["report"]):
+            assert main([*command, "--publications", str(path)]) == 2
+            assert complaint in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ["run", "journal", "--seed", "-1"],
+        ["generate", "x.parquet", "--publications", "0"],
+        ["generate", "x.parquet", "--workload", "q1", "--subscriptions", "0"],
+        ["generate", "x.parquet", "--publications", "many"],
+    ],
+)
+def test_numbers_that_make_no_sense_are_refused(
+    command: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as stopped:
+        main(command)
+    assert stopped.value.code == 2
+    told = capsys.readouterr().err
+    assert "or more; got" in told or "invalid whole number value: 'many'" in told
+
+
+def test_damaged_rows_are_told_in_a_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    damaged = tmp_path / "tiny" / "journal" / "x.parquet"
+    damaged.parent.mkdir(parents=True)
+    damaged.write_bytes(b"PAR1 and nothing else")
+    assert main(["report", "--results", str(tmp_path), "--out", str(tmp_path / "out")]) == 1
+    assert capsys.readouterr().err.startswith("ps2stream-bench: ")
 
 
 def test_a_report_needs_rows(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -1,6 +1,7 @@
 """A report is made of rows and of nothing else, and says what the rows say."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -44,16 +45,20 @@ def _page(rows: Sequence[Row]) -> Page:
 
 
 FIGURE = Figure(
-    "fast", "How fast", "About it.", lambda scale: [Case({"n": 1})], lambda case, context: [], _page
+    "fast",
+    "How fast",
+    "About it.",
+    lambda scale: [Case({"n": n}) for n in range(2)],
+    lambda case, context: [],
+    _page,
 )
 
 
 def _results(directory: Path, scale: str, rates: list[float]) -> Results:
     results = Results(directory)
     for n, rate in enumerate(rates):
-        results.write(
-            results.file_of("fast", scale, {"n": n}), [{**FACTS, "scale": scale, "n": n, "rate": rate}]
-        )
+        row = {**FACTS, "case": str(Case({"n": n})), "scale": scale, "n": n, "rate": rate}
+        results.write(results.file_of("fast", scale, {"n": n}), [row])
     return results
 
 
@@ -67,11 +72,42 @@ def test_a_verdict_is_what_the_rows_say(tmp_path: Path, rate: float, verdict: st
 
 
 def test_the_largest_scale_is_reported_unless_one_is_asked_for(tmp_path: Path) -> None:
-    _results(tmp_path, "tiny", [1.0])
-    results = _results(tmp_path, "small", [2.0])
+    _results(tmp_path, "tiny", [1.0, 1.5])
+    results = _results(tmp_path, "small", [2.0, 2.5])
     assert [each.scale for each in reported([FIGURE], results)] == ["small"]
     assert [each.rows[0]["rate"] for each in reported([FIGURE], results, "tiny")] == [1.0]
     assert reported([FIGURE], results, "paper") == []
+
+
+def test_a_scale_that_is_not_complete_gives_way_to_one_that_is(tmp_path: Path) -> None:
+    results = _results(tmp_path, "paper", [9.0])
+    (alone,) = reported([FIGURE], results)
+    assert (alone.scale, alone.missing) == ("paper", ("n=1",))
+    assert "not measured: n=1" in page_text(alone)
+    _results(tmp_path, "small", [2.0, 2.5])
+    (whole,) = reported([FIGURE], results)
+    assert (whole.scale, whole.missing) == ("small", ())
+
+
+def test_rows_of_other_seeds_files_and_cases_do_not_count(tmp_path: Path) -> None:
+    results = _results(tmp_path, "small", [2.0, 2.5])
+    strays: list[Row] = [{"seed": 2}, {"source": "file 1234"}, {"case": "n=77"}]
+    for number, stray in enumerate(strays):
+        row = {**FACTS, "case": "n=1", "scale": "small", "n": 1, "rate": 1e9, **stray}
+        results.write(results.file_of("fast", "small", {"stray": number}), [row])
+    (found,) = reported([FIGURE], results)
+    assert sorted(row["rate"] for row in found.rows) == [2.0, 2.5]
+    (other,) = reported([FIGURE], results, seed=2)
+    assert [row["rate"] for row in other.rows] == [1e9]
+    assert "--seed 2" in page_text(other)
+
+
+def test_a_claim_that_the_rows_do_not_tell_about_is_counted_apart(tmp_path: Path) -> None:
+    (found,) = reported([FIGURE], _results(tmp_path, "small", [1.0, 2.0]))
+    unknown = replace(found.page, verdicts=[Verdict("It is small", "1 KB", "not measured", None)])
+    text = summary_text([replace(found, page=unknown)])
+    assert "| It is small | 1 KB | not measured | not measured |" in text
+    assert "0 of 1 hold; 1 could not be judged." in text
 
 
 def test_a_report_made_of_the_rows_of_a_report_is_the_same(tmp_path: Path) -> None:

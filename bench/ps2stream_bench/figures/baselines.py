@@ -9,19 +9,31 @@ from ps2stream_bench.contest import (
     COLUMNS,
     N_DISPATCHERS,
     N_WORKERS,
+    NOISE_TOLD,
     RATE,
     WORKERS_RATE,
     alone_told,
     compared,
     entered,
-    lead,
-    leads_told,
+    limits_told,
     stream_for,
     stretches_of,
+    work_told,
     workload_of,
 )
 from ps2stream_bench.figure import Case, Context, Drawing, Figure, Page, Scale, Setting, Verdict
-from ps2stream_bench.metrics import distinct, medians, middles, where
+from ps2stream_bench.leads import (
+    NOT_MEASURED,
+    all_hold,
+    lead,
+    lead_told,
+    on_all,
+    overall,
+    overall_told,
+    wins,
+    wins_told,
+)
+from ps2stream_bench.metrics import distinct, medians, middle, middles, where
 from ps2stream_bench.plots import bars, in_thousands
 from ps2stream_bench.results import Row, table
 from ps2stream_bench.workloads import COUNTRIES
@@ -52,26 +64,25 @@ partitioner and kd-tree the best space partitioner overall.
 """
 
 _DIFFERS = """\
-**A copy of a publication is cheap here.** The paper explains text partitioning's loss on Q1 by its fan-out:
+**What a copy of a publication is.** The paper explains text partitioning's loss on Q1 by its fan-out:
 every copy is a tuple of Storm, which a worker unpacks and matches anew. Here a copy is a row in a
 column-wise packet, and it names the terms that this worker owns. The lists of all terms are read once,
-whoever reads them, so fan-out adds little to the work of workers, and space partitioning has little to gain
-on Q1. What fan-out does cost is the writing of copies, which is the dispatchers' work.
+whoever reads them, so fan-out need not add to the work of workers as it does in the paper. What it does
+cost is the writing of copies, which is the dispatchers' work. {families}
 
-**Replication is what differs.** A subscription of a large region is stored, and later deleted, at every
-worker whose area it touches. Grid deals its cells one by one, so neighbours belong to different workers and
-it replicates most; R-tree deals a few leaves to each worker; kd-tree gives each worker one piece. Text
-partitioning replicates only OR expressions whose keywords lie with different workers, whatever the region.
-This is why large regions hurt space partitioning, as the paper says, but a kd-tree much less than the other
-two.
+**Replication differs by plan.** A subscription of a large region is stored, and later deleted, at every
+worker whose area it touches. Grid deals its cells one by one, so neighbours belong to different workers;
+R-tree deals a few leaves to each worker; kd-tree gives each worker one piece. Text partitioning replicates
+only OR expressions whose keywords lie with different workers, whatever the region. Where regions are large,
+space plans have the more to store, as the paper says, and should have so the more they scatter neighbours.
 
 **Balance decides among equals.** Where total work is alike, the plan with the least busy busiest worker
-wins. Frequency and R-tree balance the very load that is measured over many small units; kd-tree cuts the
-space into eight pieces and cannot cut a single place; metric counts publications.
+wins. Frequency and R-tree balance the very load that is measured over many small units; kd-tree has one
+piece for each worker and cannot cut a single place; metric counts publications. {work}
 
-**Dispatchers may be the limit.** With 4 of them for 8 workers, and workers that only look at candidates,
-the projected rate is often that of the dispatchers (column *limit*), which do the same work under all space
-partitioners. The column *by workers alone* tells the plans apart as it would with dispatchers to spare.
+**Dispatchers may be the limit.** Here {limits}. To a dispatcher every space plan is a table of cells, so
+where it is the limit these plans should be alike. The column *by workers alone* tells plans apart as a
+cluster with dispatchers to spare would.
 
 **Routing a subscription costs by cells.** The registrar visits every cell of a plan's grid that a region
 touches, under text partitioning too, where the terms have the same owners in all of them. The grid has the
@@ -103,17 +114,40 @@ def measure(case: Case, context: Context) -> Iterator[Row]:
 
 def page(rows: Sequence[Row]) -> Page:
     """Show the rates of all six, and judge what the paper says of them."""
-    size = rows[0]
+    size, by = rows[0], ("workload", "partitioner")
     lives = " and ".join(f"{n:,}" for n in distinct(rows, "live"))
     ours = (
         f"{size['dispatchers']} dispatchers and {size['workers']} workers; {lives} live subscriptions, "
         f"loaded first; then {size['repetitions']} stretches of {size['tuples']:,} tuples. Six engines run "
         f"in one process and take turns batch by batch ({size['batch']:,} events), in another order each "
-        "time; they deliver the same matches, which is checked. Medians over the stretches.\n\n"
-        f"{alone_told(rows, ('workload', 'partitioner'))}"
+        f"time; they deliver the same matches, which is checked. Medians over the stretches. {NOISE_TOLD}\n\n"
+        f"{alone_told(rows, by)}"
     )
-    lines = medians(rows, ("workload", "partitioner"))
-    return Page(_PAPER, ours, _DIFFERS, [table(lines, COLUMNS)], _drawings(rows), list(_verdicts(rows)))
+    differs = _DIFFERS.format(
+        families=_families_told(rows), work=work_told(rows), limits=limits_told(rows, by)
+    )
+    lines = medians(rows, by)
+    return Page(_PAPER, ours, differs, [table(lines, COLUMNS)], _drawings(rows), list(_verdicts(rows)))
+
+
+def _families_told(rows: Sequence[Row]) -> str:
+    """Say how much more workers have to do in all under text plans than under space plans on Q1."""
+    told = []
+    for workload in distinct(rows, "workload"):
+        busy_s = [
+            middle(
+                row["workers_busy_s"] for row in where(rows, workload=workload) if row["partitioner"] in each
+            )
+            for each in (TEXT, SPACE)
+        ]
+        if workload.endswith("Q1") and all(each.n for each in busy_s):
+            told.append(f"{busy_s[0].median / max(busy_s[1].median, 1e-9):.2f} on {workload}")
+    if not told:
+        return ""
+    return (
+        "In these rows the busy time of all workers on Q1, text plans to space plans (medians of three each), is "
+        f"{', '.join(told)}."
+    )
 
 
 def _drawings(rows: Sequence[Row]) -> list[Drawing]:
@@ -143,16 +177,14 @@ def _drawings(rows: Sequence[Row]) -> list[Drawing]:
 
 def _verdicts(rows: Sequence[Row]) -> Iterator[Verdict]:
     us_q1, us_q2 = "STS-US-Q1: grid 160,659, frequency 76,921", "STS-US-Q2: metric 267,415, R-tree 181,542"
-    for workload in distinct(rows, "workload"):
-        of_it = where(rows, workload=workload)
-        if workload.endswith("Q1"):
-            yield from _all_beat_all(of_it, workload, ("space", SPACE), ("text", TEXT), us_q1)
-        else:
-            yield from _all_beat_all(of_it, workload, ("text", TEXT), ("space", SPACE), us_q2)
-    yield from _beats(where(rows, workload="US-Q1"), "US-Q1", "grid", "frequency", 160_659 / 76_921)
-    yield from _beats(where(rows, workload="US-Q2"), "US-Q2", "metric", "r-tree", 267_415 / 181_542)
-    yield from _best_of(rows, "metric", TEXT, "text")
-    yield from _best_of(rows, "kd-tree", SPACE, "space")
+    for country in COUNTRIES:
+        name = country.upper()
+        yield _all_beat_all(rows, f"{name}-Q1", ("space", SPACE), ("text", TEXT), us_q1)
+        yield _all_beat_all(rows, f"{name}-Q2", ("text", TEXT), ("space", SPACE), us_q2)
+    yield _beats(rows, "US-Q1", ("grid", "frequency"), 160_659 / 76_921)
+    yield _beats(rows, "US-Q2", ("metric", "r-tree"), 267_415 / 181_542)
+    yield _best_of(rows, "metric", TEXT, "text")
+    yield _best_of(rows, "kd-tree", SPACE, "space")
 
 
 def _all_beat_all(
@@ -161,43 +193,44 @@ def _all_beat_all(
     first: tuple[str, Sequence[str]],
     second: tuple[str, Sequence[str]],
     paper: str,
-) -> Iterator[Verdict]:
-    """Judge whether even the slowest of one family is faster than the fastest of the other."""
-    found = {name: rate.median for (name,), rate in middles(rows, ("partitioner",), RATE).items()}
-    (winners, wins), (losers, loses) = first, second
-    if not set(wins) | set(loses) <= found.keys():
-        return
-    slowest, fastest = min(wins, key=found.__getitem__), max(loses, key=found.__getitem__)
-    yield Verdict(
+) -> Verdict:
+    """Judge whether every one of a family is faster than every one of the other; tell the closest pair."""
+    of_it = where(rows, workload=workload)
+    (winners, wins_all), (losers, loses_all) = first, second
+    leads = {(one, other): lead(of_it, one, other) for one in wins_all for other in loses_all}
+    known = {pair: each.median for pair, each in leads.items() if each.n}
+    closest = min(known, key=known.__getitem__, default=None)
+    won = sum(each > 1 for each in known.values())
+    return Verdict(
         f"{workload}: {winners} partitioning is faster than {losers} partitioning",
         paper,
-        f"slowest of {winners} to fastest of {losers}: {slowest} {leads_told(rows, slowest, fastest)}",
-        lead(rows, slowest, fastest).median > 1,
+        f"in {won} of {len(known)} pairs; least: {lead_told(of_it, *closest)}" if closest else NOT_MEASURED,
+        all_hold(known[pair] > 1 if pair in known else None for pair in leads),
     )
 
 
-def _beats(rows: Sequence[Row], workload: str, name: str, other: str, stated: float) -> Iterator[Verdict]:
+def _beats(rows: Sequence[Row], workload: str, pair: tuple[str, str], stated: float) -> Verdict:
     """Judge the pair that the paper gives as its example."""
-    found = lead(rows, name, other)
-    if found.n:
-        yield Verdict(
-            f"{workload}: {name} is faster than {other}",
-            f"{stated:.2f} times {other}",
-            leads_told(rows, name, other),
-            found.median > 1,
-        )
+    name, other = pair
+    claim = f"{workload}: {name} is faster than {other}"
+    return Verdict(
+        claim, f"{stated:.2f} times {other}", *on_all(rows, {workload: [pair]}, lambda each: each > 1)
+    )
 
 
-def _best_of(rows: Sequence[Row], name: str, family: Sequence[str], title: str) -> Iterator[Verdict]:
-    """Judge whether one is faster than the rest of its family, over all workloads."""
-    leads = {other: lead(rows, name, other) for other in family if other != name}
-    if all(found.n for found in leads.values()):
-        yield Verdict(
-            f"{name} is the best {title} partitioner overall",
-            "chosen for further evaluation as such",
-            "; ".join(leads_told(rows, name, other) for other in leads),
-            all(found.median > 1 for found in leads.values()),
-        )
+def _best_of(rows: Sequence[Row], name: str, family: Sequence[str], title: str) -> Verdict:
+    """Judge whether one is faster than the rest of its family: a mean in which workloads count the same."""
+    rivals = [each for each in family if each != name]
+    leads = [overall(rows, name, rival) for rival in rivals]
+    pairs = {each: [(name, rival) for rival in rivals] for each in distinct(rows, "workload")}
+    each_told, _ = on_all(rows, pairs, lambda each: each > 1)
+    told = f"{overall_told(rows, name, rivals)}; fastest {wins_told(wins(rows, name, rivals))}; {each_told}"
+    return Verdict(
+        f"{name} is the best {title} partitioner overall",
+        "chosen for further evaluation as such",
+        NOT_MEASURED if set(leads) == {None} else told,
+        all_hold(None if each is None else each > 1 for each in leads),
+    )
 
 
 FIGURE = Figure(

@@ -27,7 +27,6 @@ from ps2stream_bench.figure import Case, Context, Scale
 from ps2stream_bench.machine import resident_bytes
 from ps2stream_bench.results import Row
 from ps2stream_bench.workloads import (
-    N_STOP_WORDS,
     Corpus,
     Kind,
     Shape,
@@ -239,7 +238,7 @@ def _stream(each: Contender, n_publications: int, seed: int) -> Stream:
     changing = each.changing
     events = mixed_events(each.corpus, each.kind, changing.n, n_publications, seed, shape=changing.shape)
     (batch,) = renumbered(events, 1 + each.n_staying).combine_chunks().to_batches()
-    return Stream(batch, changing.n, tuple(each.corpus.words[:N_STOP_WORDS].to_pylist()))
+    return Stream(batch, changing.n, each.corpus.stop_words)
 
 
 def _loading(each: Contender, stream: Stream, seed: int) -> Iterator[pa.RecordBatch]:

@@ -15,6 +15,7 @@ from ps2stream_bench.figures.cost_page import (
     how,
     kinds,
     memory_table,
+    not_measured,
     per_kind,
 )
 from ps2stream_bench.metrics import medians, ratio, where
@@ -66,22 +67,23 @@ world."""
 
 
 def _verdicts(rows: Sequence[Row]) -> list[Verdict]:
+    claim = f"The default granularity costs at most {_TOLERATED - 1:.0%} more than the best one"
     runs = where(rows, phase="run")
     to_best = {}
     for kind in kinds(runs):
         found = {row[_KNOB.field]: row["cost_us"] for row in medians(where(runs, kind=kind), [_KNOB.field])}
         if _DEFAULT not in found or len(found) < 2:
-            return []
+            return [not_measured(claim)]
         best = min(found, key=lambda bits: found[bits])
         to_best[kind] = (
             int(best),
             ratio(where(runs, kind=kind), "cost_us", {_KNOB.field: _DEFAULT}, {_KNOB.field: best}),
         )
     if not to_best:
-        return []
+        return [not_measured(claim)]
     return [
         Verdict(
-            claim=f"The default granularity costs at most {_TOLERATED - 1:.0%} more than the best one",
+            claim=claim,
             paper="",
             ours=per_kind(
                 runs, lambda kind: f"{to_best[kind][1]:.2f} times the cost with {to_best[kind][0]} bits"
@@ -94,7 +96,7 @@ def _verdicts(rows: Sequence[Row]) -> list[Verdict]:
 FIGURE = Figure(
     name="granularity",
     title="Cost against the granularity of GI2",
-    about="what a publication costs with 2^4 to 2^12 columns and rows of the worker's grid",
+    about="What a publication costs with 2^4 to 2^12 columns and rows of the worker's grid.",
     cases=cost.cases,
     measure=measure,
     page=page,

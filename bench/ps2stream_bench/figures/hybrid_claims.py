@@ -110,7 +110,9 @@ def _latency(rows: Sequence[Row]) -> Iterator[Verdict]:
     yield Verdict(
         f"metric's latency is like hybrid's (within {100 * (_SIMILAR - 1):.0f} %) on all workloads but UK-Q1",
         "similar values",
-        *on_all(rows, _on(usual, ("metric", "hybrid")), lambda each: 1 / _SIMILAR <= each <= _SIMILAR, LATENCY),
+        *on_all(
+            rows, _on(usual, ("metric", "hybrid")), lambda each: 1 / _SIMILAR <= each <= _SIMILAR, LATENCY
+        ),
     )
     yield Verdict(
         f"UK-Q1: metric's latency is far above hybrid's ({_FAR:.0f} times or more)",
@@ -140,7 +142,9 @@ def _dispatcher_memory(rows: Sequence[Row]) -> Iterator[Verdict]:
             f"{country.upper()}: hybrid's dispatchers need most memory on Q2",
             "the highest for Q2",
             told if len(found) == len(names) else NOT_MEASURED,
-            max(names, key=found.__getitem__).endswith("Q2") if len(found) == len(names) else None,
+            all(found[names[1]] > found[name] for name in (names[0], names[2]))
+            if len(found) == len(names)
+            else None,
         )
 
 

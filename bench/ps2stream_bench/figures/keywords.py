@@ -54,14 +54,14 @@ and the time to insert, and matches that many times as often. So what grows with
 its postings, its candidates and its matches.
 
 Q2 has one rare keyword. With a single keyword that is all it has, and next to nothing in a text ever
-leads to it: the dispatcher discards nearly all publications. From the second keyword on, OR brings in
-frequent words, and Q2 soon costs more than Q1, as its regions are larger."""
+leads to it: the dispatcher can discard most publications. From the second keyword on, OR brings in
+frequent words, and the regions of Q2 are larger than those of Q1."""
 
 
 FIGURE = Figure(
     name="keywords",
     title="Cost against keywords per subscription",
-    about="what a publication costs when subscriptions have 1 to 8 keywords",
+    about="What a publication costs when subscriptions have 1 to 8 keywords.",
     cases=cost.cases,
     measure=measure,
     page=page,

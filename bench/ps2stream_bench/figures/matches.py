@@ -16,6 +16,7 @@ from ps2stream_bench.figures.cost_page import (
     cost_table,
     how,
     kinds,
+    not_measured,
     per_kind,
     summary,
 )
@@ -134,12 +135,15 @@ def _drawing(rows: Sequence[Row], fits: dict[str, Fit]) -> Drawing:
 
 
 def _verdicts(rows: Sequence[Row], fits: dict[str, Fit]) -> list[Verdict]:
+    claim = (
+        "A publication costs a fixed part and the same for every match "
+        f"(a line leaves at most {_TOLERATED:.0%} of the variance unexplained)"
+    )
     if not fits or set(fits) != set(kinds(rows)):
-        return []
+        return [not_measured(claim)]
     return [
         Verdict(
-            claim="A publication costs a fixed part and the same for every match "
-            f"(a line leaves at most {_TOLERATED:.0%} of the variance unexplained)",
+            claim=claim,
             paper="",
             ours=per_kind(rows, lambda kind: str(fits[kind])),
             holds=all(fit.unexplained <= _TOLERATED for fit in fits.values()),
@@ -150,7 +154,7 @@ def _verdicts(rows: Sequence[Row], fits: dict[str, Fit]) -> list[Verdict]:
 FIGURE = Figure(
     name="matches",
     title="Cost against matches per publication",
-    about="what a publication costs when more and more subscriptions match it",
+    about="What a publication costs when more and more subscriptions match it.",
     cases=cost.cases,
     measure=measure,
     page=page,

@@ -30,9 +30,12 @@ ENGINES = ("inline", "microbatch")
 #: What the paper may have meant by "a moderate input speed", in percent of saturation.
 MODERATE = 50
 
-# Sec. VI-C, Latency: kd-tree partitioning on Q2, and metric partitioning on Q1 of the UK.
-_PAPER_MS = 25.0
-_PAPER_WORST_MS = 407.0
+#: What the mean latency at a moderate load should stay below. The paper names no figure for the stream that
+#: is measured here; those that it does name (Sec. VI-C, Latency) are what we take for a yardstick.
+_TARGETS_MS = {
+    "inline": (25.0, "the paper's figures on Q2 are 15 and 25 ms"),
+    "microbatch": (407.0, "the longest that the paper names, metric partitioning on Q1 of the UK"),
+}
 
 #: Offered loads in percent of saturation. Micro-batches are long, so each of their points has to be.
 _LOADS: dict[tuple[Scale, str], str] = {
@@ -103,7 +106,8 @@ _PAPER = """\
 "The latency is the average time of each tuple staying in the system", at "a moderate input speed of the
 data stream". What speed that is, and how latency changes with it, is not said. The text names 15 ms for
 hybrid and metric partitioning and 25 ms for kd-tree partitioning on Q2, and 407 ms for metric partitioning
-on Q1 of the UK. For hybrid partitioning on Q1 of the US, which is measured here, it names no number."""
+on Q1 of the UK. For hybrid partitioning on Q1 of the US, which is measured here, it names no number, so
+that there is no claim to judge; its figures serve as targets of ours."""
 
 _METHOD = """\
 US, Q1, hybrid partitioning. Saturation is what an engine makes of a flood, when all events are there at
@@ -265,24 +269,20 @@ def _table(rows: Sequence[Row]) -> str:
 
 
 def _verdicts(rows: Sequence[Row]) -> Iterator[Verdict]:
-    for engine in ENGINES:
+    for engine, (target_ms, whence) in _TARGETS_MS.items():
+        claim = f"{engine}: mean latency at half of saturation is below {target_ms:g} ms ({whence})"
         found = where(rows, engine=engine, load=MODERATE)
         if not found:
+            yield Verdict(claim, "", "not measured", None)
             continue
         mean, p50 = (middle(row[f"latency_{name}_ms"] for row in found) for name in ("mean", "p50"))
-        ours = f"mean {mean:,.1f} ms, p50 {p50:,.1f} ms at {MODERATE} % of saturation"
+        offered = middle(row["offered_tuples_per_s"] for row in found)
         # The paper's latency is an average, so ours is judged by the mean.
         yield Verdict(
-            f"At a moderate input speed a tuple stays 15 to 25 ms in the system ({engine})",
-            "hybrid and metric 15 ms, kd-tree 25 ms (Q2)",
-            ours,
-            mean.median <= _PAPER_MS,
-        )
-        yield Verdict(
-            f"Latency at a moderate input speed is below the paper's worst ({engine})",
-            "metric 407 ms (UK Q1)",
-            ours,
-            mean.median <= _PAPER_WORST_MS,
+            claim,
+            "",
+            f"mean {mean:,.1f} ms, p50 {p50:,.1f} ms at {offered:,.0f} tuples/s",
+            mean.median < target_ms,
         )
 
 
@@ -330,7 +330,7 @@ def _at_rest(rows: Iterable[Row], engine: str) -> float:
 FIGURE = Figure(
     name="offered-load",
     title="Latency against offered load",
-    about="latency of tuples against offered load up to saturation, inline and micro-batch",
+    about="Latency of tuples against offered load up to saturation, inline and micro-batch.",
     cases=cases,
     measure=measure,
     page=page,

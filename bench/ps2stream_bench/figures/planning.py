@@ -45,9 +45,10 @@ publications as subscriptions. The partitioners take turns; medians.
 
 _EXPLAINS = """\
 All partitioners share the digest of a sample: which lists of terms and cells its publications read and its
-subscriptions stand in. It grows with the sample and is about half of the time of the quick ones. Hybrid
-grows with the number of workers too: it cuts until the load is balanced, and every cut of a region is tried
-in both directions and by text. Hypergraph partitions a hypergraph of the terms that occur together.
+subscriptions stand in. It grows with the sample; the quicker a partitioner, the more of its time this is.
+Hybrid has more to do for more workers: it cuts until the load is balanced, and every cut of a region is
+tried in both directions and by text. Hypergraph partitions a hypergraph of the terms that occur together.
+{told}
 """
 
 
@@ -92,7 +93,25 @@ def page(rows: Sequence[Row]) -> Page:
     for row in medians(sorted(rows, key=_place), ("partitioner", "sample", "n_workers")):
         line = found.setdefault((row["partitioner"], row["sample"]), dict(row))
         line[f"build_{row['n_workers']:.0f}_s"] = row["build_s"]
-    return Page("", _OURS, _EXPLAINS, [table(found.values(), columns)], [_drawing(rows, numbers)])
+    explains = _EXPLAINS.format(told=_told(rows, numbers))
+    return Page("", _OURS, explains, [table(found.values(), columns)], [_drawing(rows, numbers)])
+
+
+def _told(rows: Sequence[Row], numbers: Sequence[int]) -> str:
+    """Say what the largest sample takes, and how that grows with the number of workers."""
+    largest = max(distinct(rows, "sample"))
+    found = middles(where(rows, sample=largest), ("partitioner", "n_workers"), "build_s")
+    few, many = numbers[0], numbers[-1]
+    seconds = {name: each.median for (name, n), each in found.items() if n == many}
+    quickest, slowest = (end(seconds, key=seconds.__getitem__) for end in (min, max))
+    told = (
+        f"With the largest sample and {many} workers {quickest} is the quickest ({seconds[quickest]:.2f} s), "
+        f"{slowest} the slowest ({seconds[slowest]:.2f} s)."
+    )
+    if few < many and {("hybrid", few), ("hybrid", many)} <= found.keys():
+        grown = found["hybrid", many].median / found["hybrid", few].median
+        told += f" Hybrid takes {grown:.1f} times as long for {many} workers as for {few}."
+    return told
 
 
 def _place(row: Row) -> tuple[int, int]:

@@ -59,8 +59,8 @@ pairs goes by the square of a worker's share, that of looks in proportion to it,
 place has many looks for few pairs; one constant c1 cannot fit both a plan of few workers and one of many.
 
 Neither function charges for a call, which costs the same however few tuples it is for: with a small sample
-and many workers both foretell too little. Calibrated costs are fitted to small parts of the sample, so they
-carry the noise of that moment.
+and many workers both may foretell too little. Calibrated costs are fitted to small parts of the sample, so
+they carry the noise of that moment.
 """
 
 

@@ -15,6 +15,7 @@ from ps2stream_bench.figures.cost_page import (
     growth,
     how,
     kinds,
+    not_measured,
     per_kind,
 )
 from ps2stream_bench.results import Column, Row
@@ -69,14 +70,14 @@ a long text has more often: matches keep pace with candidates."""
 
 
 def _verdicts(rows: Sequence[Row]) -> list[Verdict]:
-    span = ends(rows, _KNOB)
-    if span is None:
-        return []
+    claim = "The cost of a publication grows slower than the number of its terms"
+    if ends(rows, _KNOB) is None:
+        return [not_measured(claim)]
     longer = {kind: growth(rows, _KNOB, kind, "n_terms") for kind in kinds(rows)}
     grown = {kind: growth(rows, _KNOB, kind) for kind in kinds(rows)}
     return [
         Verdict(
-            claim="The cost of a publication grows slower than the number of its terms",
+            claim=claim,
             paper="",
             ours=per_kind(
                 rows, lambda kind: f"{longer[kind].median:.1f} times the terms cost {grown[kind]:.2f} times"
@@ -89,7 +90,7 @@ def _verdicts(rows: Sequence[Row]) -> list[Verdict]:
 FIGURE = Figure(
     name="publication-length",
     title="Cost against the length of publications",
-    about="what a publication costs when texts have 3 to 44 distinct terms",
+    about="What a publication costs when texts have 3 to 44 distinct terms.",
     cases=cases,
     measure=measure,
     page=page,

@@ -16,6 +16,7 @@ from ps2stream_bench.figures.cost_page import (
     how,
     kinds,
     memory_table,
+    not_measured,
     per_kind,
 )
 from ps2stream_bench.results import Column, Row
@@ -59,21 +60,22 @@ posted on a coarser level of the grid, so that the postings of a subscription st
 use costs one more look-up for each term.
 
 What does go on growing is the registrar's part: H2 counts for every cell of the routing grid which terms
-are asked for there, and a region of 500 km touches more than a thousand of its cells. So large regions
-are paid for when subscriptions come and go, in the one place that has no coarser level, far more than by
-publications. Whoever has many of them should route on a coarser grid."""
+are asked for there, and the cells that a region touches grow with its area. So large regions are paid for
+when subscriptions come and go, in the one place that has no coarser level. Whoever has many of them should
+route on a coarser grid."""
 
 
 def _verdicts(rows: Sequence[Row]) -> list[Verdict]:
+    claim = "The cost of a publication grows slower with the size of regions than its matches do"
     if ends(rows, _KNOB) is None:
-        return []
+        return [not_measured(claim)]
     cost_grown = {kind: growth(rows, _KNOB, kind) for kind in kinds(rows)}
     found_grown = {kind: growth(rows, _KNOB, kind, "matches_per_publication") for kind in kinds(rows)}
-    if not all(each.n for each in found_grown.values()):  # the smallest regions match nothing
-        return []
+    if not all(each.n for each in found_grown.values()):
+        return [not_measured(claim, "the smallest regions match nothing")]
     return [
         Verdict(
-            claim="The cost of a publication grows slower with the size of regions than its matches do",
+            claim=claim,
             paper="",
             ours=per_kind(
                 rows, lambda kind: f"cost {cost_grown[kind]:.1f}-fold, matches {found_grown[kind]:.1f}-fold"
@@ -86,7 +88,7 @@ def _verdicts(rows: Sequence[Row]) -> list[Verdict]:
 FIGURE = Figure(
     name="region-size",
     title="Cost against the size of regions",
-    about="what a publication costs when regions have sides of 1 to 500 km",
+    about="What a publication costs when regions have sides of 1 to 500 km.",
     cases=cost.cases,
     measure=measure,
     page=page,

@@ -134,7 +134,7 @@ def page(rows: Sequence[Row]) -> Page:
         "of all processes of the command, the Java machine among them. Both engines have to deliver the same "
         "matches, or the case fails.",
         differs="The inline engine uses one core. The micro-batch engine has two cores, but its phases "
-        "(decide on updates, dispatch, work, merge) follow each other, a batch costs about half a second "
+        "(decide on updates, dispatch, work, merge) follow each other, a batch has a fixed cost "
         "before it does anything, and publications cross from Java to Python and back at every phase. What "
         "it buys is durability and more machines.",
         tables=[table(lines, _COLUMNS)],

@@ -57,11 +57,13 @@ _COLUMNS = [
 ]
 
 _EXPLAINS = """\
-A plan is judged on a sample that it was not made from. A sigma below the default is kept by fitting the one
-sample, not the stream. Epsilon and theta matter only where cutting goes on for long; it mostly ends
-earlier, for lack of publications or because sigma is kept. Delta decides what is looked into at all: with a
-low one, regions whose texts are like their subscriptions are divided by text too, at the price of fan-out.
-Finer cells (bits) let dense places be cut, and make a region touch more of them.
+A plan is judged on a sample that it was not made from, so a small sigma may be kept by fitting the one
+sample, not the stream. Epsilon and theta matter only where cutting goes on for long; where it ends earlier,
+for lack of publications or because sigma is kept, they change nothing. Delta decides what is looked into at
+all: with a low one, regions whose texts are like their subscriptions are divided by text too, at the price
+of fan-out. Finer cells (bits) let dense places be cut, and make a region touch more of them.
+
+{ranges}
 """
 
 
@@ -124,7 +126,8 @@ def page(rows: Sequence[Row]) -> Page:
         "Repetitions draw other samples."
     )
     lines = medians(rows, ("workload", "setting", "value"))
-    return Page("", ours, _EXPLAINS, [table(lines, _COLUMNS)], [_drawing(rows)], list(_verdicts(rows)))
+    explains = _EXPLAINS.format(ranges=_ranges_told(rows))
+    return Page("", ours, explains, [table(lines, _COLUMNS)], [_drawing(rows)], list(_verdicts(rows)))
 
 
 def over_default(rows: Sequence[Row]) -> dict[tuple[str, str, float], Middle]:
@@ -136,6 +139,15 @@ def over_default(rows: Sequence[Row]) -> dict[tuple[str, str, float], Middle]:
             key = row["workload"], row["setting"], row["value"]
             ratios.setdefault(key, []).append(row["max_load_ms"] / usual[_sample(row)])
     return {key: middle(values) for key, values in ratios.items()}
+
+
+def _ranges_told(rows: Sequence[Row]) -> str:
+    """Say between what the largest load lies while one threshold takes all its values."""
+    loads: dict[str, list[float]] = {}
+    for (_, setting, _), each in over_default(rows).items():
+        loads.setdefault(setting, []).append(each.median)
+    told = ", ".join(f"{setting} {min(each):.2f} to {max(each):.2f}" for setting, each in loads.items())
+    return f"Over all values and workloads the largest load is, with the defaults as 1: {told}."
 
 
 def _sample(row: Row) -> tuple[str, str, int]:

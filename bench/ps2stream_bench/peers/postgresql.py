@@ -85,10 +85,6 @@ class PostgreSql(Restful):
         types = csv.ConvertOptions(column_types=PAIRS)
         return csv.read_csv(io.BytesIO(found), convert_options=types)
 
-    def explain(self) -> str:
-        """Return how the last publications were matched, with times."""
-        return self._server.run(f"EXPLAIN ANALYZE {_MATCH};").decode()
-
     def index_bytes(self) -> int | None:
         return int(self._server.run("SELECT pg_total_relation_size('clauses');"))
 

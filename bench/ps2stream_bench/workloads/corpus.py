@@ -33,7 +33,12 @@ class Corpus:
         With them a text in a big city matches hundreds of a million Q1 subscriptions, and only
         the writing of matches is measured.
         """
-        return Tokenizer(self.words[:N_STOP_WORDS].to_pylist())
+        return Tokenizer(self.stop_words)
+
+    @property
+    def stop_words(self) -> tuple[str, ...]:
+        """Return the most frequent words."""
+        return tuple(self.words[:N_STOP_WORDS].to_pylist())
 
 
 def corpus_for(

@@ -26,9 +26,9 @@ def test_the_default_is_compared_with_the_best(default: float, holds: bool) -> N
 
 
 def test_nothing_is_judged_without_the_default_or_anything_to_compare_it_with() -> None:
-    assert not page(rows_of({4: 7.0, 7: 5.0})).verdicts
-    assert not page(rows_of({8: 7.0})).verdicts
-    assert not page([]).verdicts
+    assert [each.holds for each in page(rows_of({4: 7.0, 7: 5.0})).verdicts] == [None]
+    assert [each.holds for each in page(rows_of({8: 7.0})).verdicts] == [None]
+    assert [each.holds for each in page([]).verdicts] == [None]
 
 
 @pytest.mark.parametrize("scale", SCALES)

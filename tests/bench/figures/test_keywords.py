@@ -26,8 +26,8 @@ def test_the_cost_is_compared_with_the_keywords(costs: dict[int, float], holds: 
 
 
 def test_nothing_is_judged_where_one_value_or_none_was_measured() -> None:
-    assert not page(rows_of({3: 1.0})).verdicts
-    assert not page([]).verdicts
+    assert [each.holds for each in page(rows_of({3: 1.0})).verdicts] == [None]
+    assert [each.holds for each in page([]).verdicts] == [None]
 
 
 @pytest.mark.parametrize("scale", SCALES)

@@ -32,8 +32,10 @@ def test_the_cost_is_compared_with_the_matches(cost: float, holds: bool) -> None
 
 
 def test_nothing_is_judged_where_the_smallest_regions_match_nothing() -> None:
-    assert not page(rows_of({1.0: 2.0, 500.0: 4.0}, {1.0: 0.0, 500.0: 10.0})).verdicts
-    assert not page([]).verdicts
+    assert [
+        each.holds for each in page(rows_of({1.0: 2.0, 500.0: 4.0}, {1.0: 0.0, 500.0: 10.0})).verdicts
+    ] == [None]
+    assert [each.holds for each in page([]).verdicts] == [None]
 
 
 @pytest.mark.parametrize("scale", SCALES)

@@ -19,7 +19,6 @@ from ps2stream_bench.peers.catalogue import NAMES, Setup, open_peer, unavailable
 from ps2stream_bench.peers.contract import PAIRS, Peer
 from ps2stream_bench.workloads import (
     KINDS,
-    N_STOP_WORDS,
     Corpus,
     corpus_of,
     publish_events,
@@ -75,7 +74,7 @@ def workload() -> Workload:
     first = subscriptions.num_rows + 1
     drawn = publish_events(corpus, N_PUBLICATIONS, first, seed=5)
     publications = numbered([drawn, event_table(EDGE_PUBLICATIONS)], first)
-    return Workload(subscriptions, publications, ("the", *corpus.words[:N_STOP_WORDS].to_pylist()))
+    return Workload(subscriptions, publications, ("the", *corpus.stop_words))
 
 
 def dense_corpus() -> Corpus:

@@ -40,11 +40,15 @@ class MeanRatio:
 def mean_ratio(rows: Sequence[Row], others: Sequence[Row], field: str) -> MeanRatio:
     """Return the average of a field over that in other rows; both have some."""
     above, below = (np.array([row[field] for row in each], np.float64) for each in (rows, others))
+    n = min(len(above), len(below))
+    if not below.any():
+        value = math.inf if above.any() else 1.0
+        return MeanRatio(value, value, value, n)
     # A fixed seed: the same rows always give the same page.
     rng = np.random.default_rng(15)
     drawn = [rng.choice(each, (_N_DRAWS, len(each))).mean(axis=1) for each in (above, below)]
-    low, high = np.quantile(drawn[0] / drawn[1], [0.025, 0.975])
-    n = min(len(above), len(below))
+    is_known = drawn[1] > 0
+    low, high = np.quantile(drawn[0][is_known] / drawn[1][is_known], [0.025, 0.975])
     return MeanRatio(float(above.mean() / below.mean()), float(low), float(high), n)
 
 
