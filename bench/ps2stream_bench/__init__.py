@@ -16,6 +16,7 @@ The data flows one way, and what is measured is never mixed with what is made of
     runner.py    runs the cases that are not measured yet, in a fixed random order
     results.py   raw rows in Parquet: every repetition, with commit, machine, settings and seed
     metrics.py   medians, intervals and ratios of rows
+    leads.py     how far partitioners are ahead of each other, workload by workload
     plots.py, report.py   the pages of docs/paper, made of rows and nothing else
     micro/       single structures and kernels: GI2 against a naive version, the journal
 

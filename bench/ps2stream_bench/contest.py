@@ -131,8 +131,8 @@ def work_told(rows: Sequence[Row]) -> str:
     )
     return (
         "In these rows the workers of the plan with the most work are together busy for up to "
-        f"{most / least:.2f} times as long as those of the plan with the least ({widest}). Over the workloads, "
-        f"busiest worker to mean: {balance}; replication: {replication}."
+        f"{most / least:.2f} times as long as those of the plan with the least ({widest}). Over the "
+        f"workloads, busiest worker to mean: {balance}; replication: {replication}."
     )
 
 

@@ -12,11 +12,11 @@ from ps2stream_bench.contest import (
     alone_told,
     compared,
     entered,
-    lead,
-    leads_told,
+    limits_told,
     sample_of_stream,
     stream_for,
     stretches_of,
+    work_told,
     workload_of,
 )
 from ps2stream_bench.engines import Stream
@@ -70,17 +70,31 @@ def rated(name: str, repetition: int, projected: float, by_workers: float, alone
     return {"case": "c", "partitioner": name, "repetition": repetition, **rates}
 
 
-def test_a_lead_compares_rows_of_one_turn() -> None:
-    rows = [
-        rated("a", 0, 200.0, 300.0, 1.0),
-        rated("b", 0, 100.0, 100.0, 1.0),
-        rated("a", 1, 30.0, 30.0, 1.0),
-        rated("b", 1, 10.0, 10.0, 1.0),
-    ]
-    assert lead(rows, "a", "b").median == pytest.approx(2.5)
-    assert leads_told(rows, "a", "b") == "2.50 [2.00 to 3.00] times b (3.00 [3.00 to 3.00] by workers alone)"
-
-
 def test_it_is_told_how_often_a_single_role_would_be_the_limit() -> None:
     rows = [rated("a", 0, 100.0, 100.0, 99.0), rated("b", 0, 100.0, 100.0, 101.0)]
     assert "in 1 of 2 lines" in alone_told(rows, ("partitioner",))
+
+
+def test_it_is_told_how_often_dispatchers_are_the_limit() -> None:
+    limits = [("a", "dispatcher"), ("a", "dispatcher"), ("a", "worker"), ("b", "worker")]
+    rows = [{"partitioner": name, "limit": limit} for name, limit in limits]
+    assert limits_told(rows, ("partitioner",)).startswith("in 1 of 2 lines the busiest dispatcher")
+
+
+def worked(workload: str, name: str, busy_s: float, balance: float, replication: float) -> Row:
+    about = {"workload": workload, "partitioner": name, "workers_busy_s": busy_s}
+    return {**about, "busy_max_over_mean": balance, "replication": replication}
+
+
+def test_plans_are_told_apart_by_work_balance_and_replication() -> None:
+    told = work_told(
+        [
+            worked("US-Q1", "a", 1.0, 1.1, 1.25),
+            worked("US-Q1", "b", 1.2, 1.3, 2.0),
+            worked("UK-Q1", "a", 3.0, 1.2, 1.25),
+            worked("UK-Q1", "b", 2.0, 1.5, 2.5),
+        ]
+    )
+    assert "up to 1.50 times as long as those of the plan with the least (UK-Q1)" in told
+    assert "busiest worker to mean: a 1.10 to 1.20, b 1.30 to 1.50" in told
+    assert "replication: a 1.25, b 2.00 to 2.50" in told

@@ -85,9 +85,9 @@ where it is the limit these plans should be alike. The column *by workers alone*
 cluster with dispatchers to spare would.
 
 **Routing a subscription costs by cells.** The registrar visits every cell of a plan's grid that a region
-touches, under text partitioning too, where the terms have the same owners in all of them. The grid has the
-same number of cells for a small country as for a large one, so a region of Q2 touches many more of them in
-the UK.
+touches, and looks its terms up again where the owners change from one cell to the next: never under text
+partitioning. The grid has the same number of cells for a small country as for a large one, so a region of
+Q2 touches many more of them in the UK.
 """
 
 
@@ -145,8 +145,8 @@ def _families_told(rows: Sequence[Row]) -> str:
     if not told:
         return ""
     return (
-        "In these rows the busy time of all workers on Q1, text plans to space plans (medians of three each), is "
-        f"{', '.join(told)}."
+        "In these rows the ratio of the busy time of all workers under text plans to that under space plans "
+        f"(medians of three plans each) is {', '.join(told)}."
     )
 
 

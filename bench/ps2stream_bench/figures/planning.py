@@ -93,15 +93,15 @@ def page(rows: Sequence[Row]) -> Page:
     for row in medians(sorted(rows, key=_place), ("partitioner", "sample", "n_workers")):
         line = found.setdefault((row["partitioner"], row["sample"]), dict(row))
         line[f"build_{row['n_workers']:.0f}_s"] = row["build_s"]
-    explains = _EXPLAINS.format(told=_told(rows, numbers))
+    explains = _EXPLAINS.format(told=_told(rows))
     return Page("", _OURS, explains, [table(found.values(), columns)], [_drawing(rows, numbers)])
 
 
-def _told(rows: Sequence[Row], numbers: Sequence[int]) -> str:
+def _told(rows: Sequence[Row]) -> str:
     """Say what the largest sample takes, and how that grows with the number of workers."""
-    largest = max(distinct(rows, "sample"))
-    found = middles(where(rows, sample=largest), ("partitioner", "n_workers"), "build_s")
-    few, many = numbers[0], numbers[-1]
+    of_it = where(rows, sample=max(distinct(rows, "sample")))
+    found = middles(of_it, ("partitioner", "n_workers"), "build_s")
+    few, many = (end(distinct(of_it, "n_workers")) for end in (min, max))
     seconds = {name: each.median for (name, n), each in found.items() if n == many}
     quickest, slowest = (end(seconds, key=seconds.__getitem__) for end in (min, max))
     told = (

@@ -57,6 +57,10 @@ def test_a_default_is_good_when_nothing_else_is_much_better() -> None:
     assert [verdict.holds for verdict in FIGURE.page(rows_with(0.8)).verdicts] == [False]
 
 
+def test_the_range_of_each_threshold_is_told() -> None:
+    assert "sigma 0.80 to 1.00." in FIGURE.page(rows_with(0.8)).differs
+
+
 def test_every_scale_has_distinct_cases() -> None:
     for scale in SCALES:
         cases = FIGURE.cases(scale)
