@@ -51,7 +51,7 @@ _SIZES: dict[Scale, dict[str, Setting]] = {
 }
 _LIVE: dict[Scale, dict[str, int]] = {
     "tiny": {"q1": 1_000, "q2": 1_000},
-    "small": {"q1": 100_000, "q2": 100_000},
+    "small": {"q1": 1_000_000, "q2": 1_000_000},
     "paper": {"q1": 5_000_000, "q2": 10_000_000},
 }
 

@@ -57,7 +57,7 @@ _LATENCY: dict[Scale, dict[str, Setting]] = {
 }
 _LIVE: dict[Scale, dict[str, int]] = {
     "tiny": {"q1": 800, "q2": 800, "q3": 800},
-    "small": {"q1": 100_000, "q2": 100_000, "q3": 100_000},
+    "small": {"q1": 1_000_000, "q2": 1_000_000, "q3": 1_000_000},
     "paper": PAPERS_LIVE,
 }
 
