@@ -38,6 +38,8 @@ _TURN_S: dict[Scale, float] = {"tiny": 0.2, "small": 2.0, "paper": 10.0}
 #: Publications that all peers match first, to see that they find the same.
 _N_FIRST: dict[Scale, int] = {"tiny": 50, "small": 200, "paper": 200}
 _N_MOST = 200_000
+#: Batches grow as long as four times the size gives so much more, up to turns of so many times the usual.
+_STILL_GAINS, _LONGEST_TURNS = 1.2, 4.0
 #: Who needs longer to load, or for a first turn, is not measured.
 _LONGEST_S = 600.0
 
@@ -148,7 +150,11 @@ def _turn(contender: _Contender, publishes: pa.Table, n_subscriptions: int, n_fi
 
 
 def _warm_up(contender: _Contender, publishes: pa.Table, turn_s: float) -> None:
-    """Let a peer match more and more, which warms it up, until a turn is long enough to be measured."""
+    """Let a peer match more and more, which warms it up, until larger batches bring it nothing.
+
+    A turn is then long enough to be measured, and large enough for those that have a fixed cost for each batch.
+    """
+    rate = 0.0
     while True:
         started = time.perf_counter()
         _matched(contender, publishes, contender.n_publications)
@@ -156,10 +162,11 @@ def _warm_up(contender: _Contender, publishes: pa.Table, turn_s: float) -> None:
         if seconds > _LONGEST_S:
             told = f"{contender.n_publications:,} publications took {seconds:.0f} s"
             raise TimeoutError(f"{told}, more than the {_LONGEST_S:.0f} s allowed")
-        if seconds >= turn_s / 2 or contender.n_publications == _N_MOST:
+        before, rate = rate, contender.n_publications / seconds
+        is_steady = seconds >= turn_s and rate < _STILL_GAINS * before
+        if is_steady or seconds >= _LONGEST_TURNS * turn_s or contender.n_publications == _N_MOST:
             return
-        grown = contender.n_publications * min(turn_s / seconds, 8.0)
-        contender.n_publications = min(int(grown) + 1, _N_MOST)
+        contender.n_publications = min(4 * contender.n_publications, _N_MOST)
 
 
 def _matched(contender: _Contender, publishes: pa.Table, n: int) -> pa.Table:
@@ -197,7 +204,11 @@ def page(rows: Sequence[Row]) -> Page:
             row[field] = ours[0]["publications_per_s"] / row["publications_per_s"] if ours else None
     left_out = [f"- Left out: {reason}" for reason in distinct(rows, "unavailable")]
     about = _ABOUT.format(
-        first=rows[0]["first"], turn_s=rows[0]["turn_s"], most=_N_MOST, n_cores=rows[0].get("n_cores", "all")
+        first=rows[0]["first"],
+        turn_s=rows[0]["turn_s"],
+        longest=_LONGEST_TURNS * rows[0]["turn_s"],
+        most=_N_MOST,
+        n_cores=rows[0].get("n_cores", "all"),
     )
     return Page(
         paper="The paper compares with no other system.",
@@ -216,8 +227,9 @@ _CAPTION = (
 _ABOUT = """\
 Every system loads the same subscriptions and matches the same publications; the pairs of the first
 {first} publications have to be the same, or the case fails. Then they take turns in a random order, each
-at rest while another is measured. A turn has as many publications as a system can do in about {turn_s:g}
-s (at most {most:,}), as one batch: this is kind to Spark, which has a fixed cost for each. Cutting texts
+at rest while another is measured. A turn is one batch, as large as a system profits from: it grows until
+it takes {turn_s:g} s and four times as many publications do not raise the rate by a fifth, or it takes
+{longest:g} s, or it has {most:,}. This is kind to Spark, which has a fixed cost for each. Cutting texts
 into terms is part of matching for everybody. Our inline engine, the numpy scan and the STRtree use one
 core, the others the {n_cores} of the machine as they like.
 

@@ -45,7 +45,7 @@ _SIZES: dict[Scale, dict[str, Setting]] = {
 }
 _LIVE: dict[Scale, dict[str, int]] = {
     "tiny": {"q1": 600, "q2": 600},
-    "small": {"q1": 100_000, "q2": 100_000, "q3": 100_000},
+    "small": {"q1": 20_000, "q2": 20_000, "q3": 20_000},
     "paper": {"q1": 10_000_000, "q2": 20_000_000, "q3": 20_000_000},
 }
 _WORKERS: dict[Scale, tuple[int, ...]] = {
