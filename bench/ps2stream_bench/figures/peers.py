@@ -152,7 +152,7 @@ def _turn(contender: _Contender, publishes: pa.Table, n_subscriptions: int, n_fi
 def _warm_up(contender: _Contender, publishes: pa.Table, turn_s: float) -> None:
     """Let a peer match more and more, which warms it up, until larger batches bring it nothing.
 
-    A turn is then long enough to be measured, and large enough for those that have a fixed cost for each batch.
+    A turn is then long enough to be measured, and large enough for those with a fixed cost for each batch.
     """
     rate = 0.0
     while True:
