@@ -70,7 +70,7 @@ class Size:
 
 
 _SIZES: dict[Scale, Size] = {
-    "tiny": Size(2_000, 5_000, 1_000, 3),
+    "tiny": Size(1_000, 2_000, 500, 2),
     "small": Size(100_000, 200_000, 20_000, 7),
     "paper": Size(2_000_000, 1_000_000, 100_000, 9),
 }
