@@ -132,8 +132,9 @@ def _drawing(rows: Sequence[Row], numbers: Sequence[int]) -> Drawing:
             )
             axes.set_title(f"{n_workers} workers")
             axes.set_xlabel("publications in the sample, as many subscriptions")
-            axes.set_ylim(bottom=0)
             in_thousands(axes, "x")
+        # Once all lines are drawn: a limit ends the scaling of the axis that the panels share.
+        panels[0].set_ylim(bottom=0)
         panels[0].set_ylabel("seconds for a plan")
         panels[-1].legend(loc="center left", bbox_to_anchor=(1.0, 0.5))
 
