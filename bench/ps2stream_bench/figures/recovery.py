@@ -51,7 +51,7 @@ _MODES = (COLD_INLINE, COLD, LOST, INTACT)
 
 _N_LIVE: dict[Scale, tuple[int, ...]] = {
     "tiny": (2_000,),
-    "small": (10_000, 100_000, 300_000, 1_000_000),
+    "small": (10_000, 100_000, 1_000_000),
     "paper": (100_000, 1_000_000, 10_000_000),
 }
 _N_CORPUS: dict[Scale, int] = {"tiny": 5_000, "small": 200_000, "paper": 1_000_000}
@@ -74,9 +74,9 @@ def cases(scale: Scale) -> list[Case]:
     """Return a case for each number of subscriptions, and one for the start of Spark itself."""
     if scale == "tiny":
         return [_case(scale, n, n_workers=2, n_repetitions=1) for n in _N_LIVE[scale]]
-    # The largest take longest, and what differs from one time to the next matters less to them.
-    found = [_case(scale, n, n_workers=8, n_repetitions=3 if n <= 100_000 else 2) for n in _N_LIVE[scale]]
-    return [*found, Case({"n_live": 0, "n_repetitions": 3})]
+    n_workers = 4 if scale == "small" else 8
+    found = [_case(scale, n, n_workers=n_workers, n_repetitions=2) for n in _N_LIVE[scale]]
+    return [*found, Case({"n_live": 0, "n_repetitions": 2})]
 
 
 def _case(scale: Scale, n_live: int, *, n_workers: int, n_repetitions: int) -> Case:
