@@ -7,7 +7,9 @@ repetition it is of.
 
 from __future__ import annotations
 
+import signal
 import tempfile
+import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -72,10 +74,15 @@ class Context:
         if self._spark is None:
             from ps2stream.pipeline.spark.session import local_session, warm_up
 
+            # PySpark's own handler asks Java first, which Ctrl-C has ended as well, and fails: a run would take
+            # that for a case that failed, and go on.
+            handler = signal.getsignal(signal.SIGINT)
             self._spark = local_session(
                 "ps2stream-bench", memory=_SPARK_MEMORY, log=self.scratch / "spark.log"
             )
             self._owns_spark = True
+            if threading.current_thread() is threading.main_thread():
+                signal.signal(signal.SIGINT, handler)
             warm_up(self._spark)
         return self._spark
 
