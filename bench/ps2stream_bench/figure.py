@@ -74,8 +74,8 @@ class Context:
         if self._spark is None:
             from ps2stream.pipeline.spark.session import local_session, warm_up
 
-            # PySpark's own handler asks Java first, which Ctrl-C has ended as well, and fails: a run would take
-            # that for a case that failed, and go on.
+            # PySpark's own handler asks Java first, which Ctrl-C has ended as well, and fails: a run would
+            # take that for a case that failed, and go on.
             handler = signal.getsignal(signal.SIGINT)
             self._spark = local_session(
                 "ps2stream-bench", memory=_SPARK_MEMORY, log=self.scratch / "spark.log"
