@@ -92,7 +92,9 @@ def _expected() -> tuple[type[Exception], ...]:
     """Return what is told in a line, without a trace: disks, and files that are not what they seem."""
     from pyarrow import ArrowInvalid
 
-    return OSError, ArrowInvalid
+    from ps2stream.errors import PS2StreamError
+
+    return OSError, ArrowInvalid, PS2StreamError
 
 
 def _number(least: int) -> Callable[[str], int]:

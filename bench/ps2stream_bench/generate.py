@@ -8,9 +8,9 @@ from argparse import Namespace
 from dataclasses import asdict, fields
 from pathlib import Path
 
-import pyarrow as pa
 import pyarrow.parquet as pq
 
+from ps2stream.files import whole_file
 from ps2stream_bench.workloads import (
     PROFILES,
     Statistics,
@@ -49,7 +49,8 @@ def write_events(arguments: Namespace) -> None:
         events = drifting_events(corpus, n_live, n, arguments.seed, n_intervals=n_intervals)
     else:
         events = mixed_events(corpus, arguments.workload, n_live, n, arguments.seed)
-    _write(events, arguments.out)
+    with whole_file(arguments.out) as file:
+        pq.write_table(events, file, row_group_size=100_000, compression="zstd")
     _tell(arguments.out, events.num_rows, started)
 
 
@@ -69,16 +70,6 @@ def check(arguments: Namespace) -> None:
     for field in fields(Statistics):
         value, target = getattr(found, field.name), wanted.get(field.name)
         print(f"{field.name:20}{value:>12,.4g}{'' if target is None else f'{target:,.4g}':>12}")
-
-
-def _write(events: pa.Table, path: Path) -> None:
-    """Write all or nothing."""
-    part = path.with_name(f".{path.name}.part")
-    try:
-        pq.write_table(events, part, row_group_size=100_000, compression="zstd")
-        part.replace(path)
-    finally:
-        part.unlink(missing_ok=True)
 
 
 def _tell(path: Path, n: int, started: float) -> None:

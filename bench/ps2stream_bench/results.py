@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -13,6 +12,8 @@ from typing import Any, NamedTuple
 
 import pyarrow as pa
 import pyarrow.parquet as pq
+
+from ps2stream.files import whole_file
 
 Row = dict[str, Any]
 
@@ -41,12 +42,8 @@ class Results:
     def write(self, path: Path, rows: Sequence[Row]) -> None:
         """Write rows all at once: a file that is there is whole."""
         path.parent.mkdir(parents=True, exist_ok=True)
-        part = path.with_suffix(f".part{os.getpid()}")
-        try:
-            pq.write_table(table_of(rows), part, compression="zstd")
-            part.replace(path)
-        finally:
-            part.unlink(missing_ok=True)
+        with whole_file(path) as file:
+            pq.write_table(table_of(rows), file, compression="zstd")
 
     def read(self, figure: str, scale: str) -> list[Row]:
         """Return all rows of a figure, in a fixed order; a field that a row lacks is None."""
