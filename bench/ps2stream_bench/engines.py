@@ -92,7 +92,7 @@ def batches_of(events: pa.RecordBatch, size: int) -> Iterator[pa.RecordBatch]:
 
 def loaded(plan: Plan, settings: Settings, loading: pa.RecordBatch) -> InlineEngine:
     """Start an engine and load subscriptions into it."""
-    _warm_once()
+    warm_once()
     engine = InlineEngine(plan, settings)
     for batch in batches_of(loading, _LOAD_AT_ONCE):
         engine.process(batch)
@@ -100,7 +100,8 @@ def loaded(plan: Plan, settings: Settings, loading: pa.RecordBatch) -> InlineEng
 
 
 @cache
-def _warm_once() -> None:
+def warm_once() -> None:
+    """Load the kernels, unless this process has done so."""
     warm()
 
 

@@ -21,8 +21,7 @@ from ps2stream.config import Settings
 from ps2stream.model.schemas import EVENTS
 from ps2stream.partitioning.plan import Plan
 from ps2stream.pipeline.inline import InlineEngine
-from ps2stream.pipeline.warm import warm
-from ps2stream_bench.engines import Meter, Stream, batches_of, check_alike, collected
+from ps2stream_bench.engines import Meter, Stream, batches_of, check_alike, collected, warm_once
 from ps2stream_bench.figure import Case, Context, Scale
 from ps2stream_bench.machine import resident_bytes
 from ps2stream_bench.results import Row
@@ -130,7 +129,7 @@ def compare(
     Yields a row of the loading for each, then a row for each and every repetition. ``alike``: all of them
     must deliver the same matches.
     """
-    warm()
+    warm_once()
     # One part more than is measured: in the first one caches and branch predictors are cold.
     n_parts = case["n_repetitions"] + 1
     lanes: dict[Value, _Lane] = {}

@@ -29,8 +29,7 @@ from ps2stream.pipeline.spark.job import BatchDone
 from ps2stream.pipeline.spark.stream import journal_stream
 from ps2stream.pipeline.spark.watch import raise_failure
 from ps2stream.pipeline.tally import Tally
-from ps2stream.pipeline.warm import warm
-from ps2stream_bench.engines import batches_of, check_alike
+from ps2stream_bench.engines import batches_of, check_alike, warm_once
 from ps2stream_bench.figure import Case, Context, Drawing, Figure, Page, Scale, Verdict
 from ps2stream_bench.figures.cost import Group, chunks_of, renumbered
 from ps2stream_bench.metrics import Middle, distinct, medians, middles, ratio, where
@@ -107,7 +106,7 @@ def measure(case: Case, context: Context) -> Iterator[Row]:
         sample_events=100_000,
     )
     spark = context.spark()
-    warm()
+    warm_once()
     if case["n_repetitions"] > 1:
         # The first stream of a session loads classes and starts processes; none that counts is to be it.
         rehearsed = Case({**case.settings, "n_live": 200, "n_repetitions": 1})
