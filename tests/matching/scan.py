@@ -15,7 +15,7 @@ from ps2stream.model.schemas import BEFORE_ALL_SEQS
 from ps2stream.model.space import Grid, Region, column_of, cover, row_of
 from ps2stream.testing.generators import random_point, random_region
 
-#: Few enough that texts meet clauses; some share the low bits that a posting's Bloom filter looks at.
+#: Few enough that texts meet clauses; some share the high bits that a posting's fingerprint is made of.
 TERMS = [0, 1, 2, 64, 65, (1 << 64) - 1, (1 << 63) + 1]
 TERMS += [0x9E3779B97F4A7C15 * n % (1 << 64) for n in range(1, 8)]
 
@@ -98,7 +98,7 @@ def _reports(each: Stored, publication: Published, switch_seq: int) -> bool:
 
 
 def n_candidates(grid: Grid, max_cells: int, stored: list[Stored], publication: Published) -> int:
-    """Count the postings in the lists that a publication has to walk."""
+    """Count the postings in the lists that a publication has to walk, none of which is divided."""
     n = 0
     for each in stored:
         place = cover(grid, np.array(each.bounds), 0, max_cells)
@@ -108,7 +108,7 @@ def n_candidates(grid: Grid, max_cells: int, stored: list[Stored], publication: 
         columns = {(place.column + i) % n_columns for i in range(place.n_columns)}
         if column in columns and place.row <= row < place.row + place.n_rows:
             looked_up = publication.owned | publication.owned_before
-            n += sum(clause[0] in looked_up for clause in each.clauses)
+            n += len({clause[0] for clause in each.clauses} & looked_up)
     return n
 
 

@@ -22,8 +22,8 @@ from matching.scan import (
 )
 from ps2stream.arrays import MappedStorage, frozen
 from ps2stream.matching.index import GI2, GI2Settings
-from ps2stream.matching.insert import bloom_of, quantise
 from ps2stream.matching.layout import Subscriptions
+from ps2stream.matching.posting import FILTER_WORDS, STEPS, fill_filter, fingerprint_of, quantise
 from ps2stream.matching.probe import holds
 from ps2stream.model.space import WORLD, Grid, Region, column_of
 from strategies import longitudes
@@ -125,7 +125,8 @@ def test_probes_remove_the_postings_of_what_was_dropped_whatever_the_horizon() -
 def test_a_history_of_moves_in_and_out_finds_what_a_scan_finds(seed: int) -> None:
     """Maps and lists grow with dropped subscriptions in them, which must not come back that way."""
     rng = random.Random(seed)
-    chosen = GI2Settings(Grid.over(WORLD, rng.randint(1, 10)), COUNTERS, rng.choice((1, 4, 64)))
+    grid = Grid.over(WORLD, rng.randint(1, 10))
+    chosen = GI2Settings(grid, COUNTERS, rng.choice((1, 4, 64)), rng.choice((2, 4, 128)))
     index, scan = GI2.create(chosen), Scan()
     elsewhere: list[Stored] = []
     seq = 1
@@ -275,17 +276,22 @@ def test_of_two_places_in_one_cell_the_western_one_is_never_quantised_east_of_th
         east = west
     cell = column_of(grid, west) >> level
     at = [quantise((lon - grid.min_lon) * grid.columns_per_degree, level, cell) for lon in (west, east)]
-    assert 0 <= at[0] <= at[1] <= 255
+    assert 0 <= at[0] <= at[1] < STEPS
 
 
 @given(st.lists(terms, max_size=20), st.lists(terms, max_size=20))
 @settings(max_examples=100, deadline=None)
-def test_the_bloom_filter_of_a_text_covers_that_of_every_clause_within_it(
+def test_the_filter_of_a_text_has_the_fingerprints_of_its_terms_and_that_of_none(
     some: list[int], others: list[int]
 ) -> None:
-    part, whole = np.array(some, np.uint64), np.array(some + others, np.uint64)
-    missing = ~np.uint64(bloom_of(whole, 0, len(whole)))
-    assert np.uint64(bloom_of(part, 0, len(part))) & missing == 0
+    row = np.array(others + some, np.uint64)
+    bits = np.full(FILTER_WORDS + 2, 5, np.uint64)
+    fill_filter(row, len(others), len(row), bits, 1)
+    prints = {int(fingerprint_of(np.uint64(term))) for term in some}
+    assert 0 not in prints
+    held = {bit for bit in range(256) if int(bits[1 + bit // 64]) >> bit % 64 & 1}
+    assert held == prints | {0}
+    assert bits[0] == bits[-1] == 5, "its own stretch only"
 
 
 @given(st.sets(terms, max_size=20), st.data())

@@ -26,7 +26,7 @@ def posting_terms(sample: Sample, row: int) -> list[int]:
 
 def meets(sample: Sample, publication: int, subscription: int) -> bool:
     """Say whether a region is posted in the list cell that a point lies in."""
-    place = cover(LIST_GRID, sample.bounds, subscription, LIST_MAX_CELLS)
+    place = cover(LIST_GRID, sample.bounds, 4 * subscription, LIST_MAX_CELLS)
     side = 1 << (LIST_GRID.bits - place.level)
     cell = LIST_GRID.cell(float(sample.lon[publication]), float(sample.lat[publication]))
     column, row = (cell % (1 << LIST_GRID.bits)) >> place.level, (cell >> LIST_GRID.bits) >> place.level

@@ -54,7 +54,7 @@ def insert(arrays: NaiveArrays, grid: Grid, max_lists: int) -> bool:
     """Post from subscription ``head[N_DONE]`` on; False when it needs more room to go on."""
     head = arrays.head
     for sub in range(head[N_DONE], len(arrays.seq_from)):
-        place = cover(grid, arrays.bounds, sub, _ALL_CELLS)
+        place = cover(grid, arrays.bounds, 4 * sub, _ALL_CELLS)
         first, last = signed(arrays.clause_offsets[sub]), signed(arrays.clause_offsets[sub + 1])
         n_new = place.n_columns * place.n_rows * (last - first)
         if head[N_LISTS] + n_new > max_lists or head[N_NODES] + n_new >= len(arrays.node_next):
@@ -114,7 +114,7 @@ def is_match(arrays: NaiveArrays, clause: int, probes: Probes, row: int) -> bool
     sub = signed(arrays.clause_sub[clause])
     if not arrays.seq_from[sub] < probes.seq[row] < arrays.seq_to[sub]:
         return False
-    if not contains(arrays.bounds, sub, probes.lon[row], probes.lat[row]):
+    if not contains(arrays.bounds, 4 * sub, probes.lon[row], probes.lat[row]):
         return False
     if not satisfied(arrays, clause, probes, row):
         return False

@@ -13,31 +13,25 @@ from ps2stream.arrays import (
     MappedStorage,
     Storage,
     create_struct,
-    frozen,
     n_bytes,
     open_struct,
 )
-from ps2stream.matching.insert import (
-    LENGTH,
-    drop,
-    end,
-    find_slots,
-    insert,
-    is_table_full,
-    recount_cells,
-    refill_map,
-    rehash_lists,
-)
+from ps2stream.matching.compact import copy_lists, copy_records, count_lists, plan_moves
+from ps2stream.matching.insert import drop, end, insert, recount_cells
 from ps2stream.matching.layout import (
     DTYPES,
+    FINER_LEVELS,
     FOREVER,
+    FREE,
+    IS_TABLE_FULL,
     LEVELS,
     MAP_SIZE,
     N_ENDED,
+    N_ENDS,
     N_LISTS,
     N_POSTINGS,
+    N_RECORDS,
     N_ROOM,
-    N_SUBS,
     N_WORDS,
     TABLE_SIZE,
     Found,
@@ -47,8 +41,17 @@ from ps2stream.matching.layout import (
     initial_sizes,
     needed_sizes,
 )
+from ps2stream.matching.lists import LENGTH, LIST, move_lists, table_size
 from ps2stream.matching.probe import probe
-from ps2stream.matching.records import OVERHEAD_WORDS, n_words_of, slots_after, unpack, views_of
+from ps2stream.matching.records import (
+    SHORT_CLAUSES,
+    SHORT_TERMS,
+    TERMS,
+    n_words_of,
+    unpack,
+    views_of,
+)
+from ps2stream.matching.seqs import find_records, is_map_full, map_size, refill_map
 from ps2stream.model.space import Grid
 
 _CELL_COUNTERS = [name for name in GI2Arrays._fields if name.startswith("cell_")]
@@ -59,12 +62,14 @@ class GI2Settings:
     """The two grids of an index and how many cells a subscription may be posted in.
 
     ``counters`` is the grid^t grid: loads are counted in its cells, because they are what
-    load adjustment moves. The default of ``max_cells`` is measured (docs/performance.md).
+    load adjustment moves. A list as long as ``split_at`` is divided by the quarters of its cell. Defaults are
+    measured (docs/performance.md).
     """
 
     grid: Grid
     counters: Grid
     max_cells: int = 16
+    split_at: int = 128
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +102,7 @@ class GI2:
         sizes = initial_sizes(n_subs, settings.counters.n_cells)
         arrays = create_struct(GI2Arrays, DTYPES, sizes, storage)
         arrays.head[TABLE_SIZE] = len(arrays.list_table)
-        arrays.head[MAP_SIZE] = len(arrays.map_slot)
+        arrays.head[MAP_SIZE] = len(arrays.map_record)
         return cls(settings, storage, arrays)
 
     @classmethod
@@ -115,15 +120,16 @@ class GI2:
             return
         self._reserve(subs, rows)
         position = 0
-        grids = (self.settings.grid, self.settings.counters)
+        limits = (self.settings.max_cells, self.settings.split_at)
         while True:
-            position = insert(self._arrays, grids, self.settings.max_cells, subs, rows, position)
+            position = insert(self._arrays, self._grids, limits, subs, rows, position)
             if position == len(rows):
                 return
             self._make_room_for_postings()
 
     def end(self, seq_from: Int64s, seq_to: Int64s) -> int:
         """End subscriptions; return how many of them are stored here."""
+        self._grow("ends", 2 * (int(self._arrays.head[N_ENDS]) + len(seq_from)))
         return end(self._arrays, self.settings.counters, seq_from, seq_to)
 
     def drop(self, seq_from: Int64s) -> int:
@@ -132,7 +138,9 @@ class GI2:
 
     def stored(self, seq_from: Int64s) -> Subscriptions:
         """Copy those of some subscriptions that are stored here."""
-        return self._unpacked(find_slots(self._arrays, seq_from))
+        arrays = self._arrays
+        records = views_of(arrays.records, arrays.ends)
+        return self._unpacked(find_records(arrays.map_record, records, seq_from))
 
     def counted_in(self, counters: Grid) -> GI2:
         """Return the index with its cells counted in another grid; work counts from 0 again.
@@ -150,10 +158,9 @@ class GI2:
         ``horizon``: subscriptions that ended at or before this seq are forgotten for good.
         """
         parts: list[Found] = []
-        grids = (self.settings.grid, self.settings.counters)
         row = 0
         while True:
-            row, n = probe(self._arrays, grids, probes, row, horizon, self._found)
+            row, n = probe(self._arrays, self._grids, probes, row, horizon, self._found)
             parts.append(Found(*(column[:n].copy() for column in self._found)))
             if row == len(probes.seq):
                 return Found(*(np.concatenate(columns) for columns in zip(*parts, strict=True)))
@@ -164,18 +171,32 @@ class GI2:
     def should_compact(self) -> bool:
         """Say whether what is dead outweighs half of what lives."""
         head = self._arrays.head
-        return int(head[N_ENDED]) > max(1024, int(head[N_SUBS] - head[N_ENDED]) // 2)
+        return int(head[N_ENDED]) > max(1024, int(head[N_RECORDS] - head[N_ENDED]) // 2)
 
     def compacted(self, horizon: int, storage: Storage | None = None) -> GI2:
-        """Build an index of what can still match, with the same counters of work."""
+        """Copy what can still match into an index of its own, with the same counters of work."""
         old = self._arrays
-        live = self._unpacked(slots_after(views_of(old.records), int(old.head[N_SUBS]), horizon))
-        new = GI2.create(self.settings, storage, max(1024, len(live.seq_from)))
-        new.insert(_frozen(live))
-        new._arrays.head[N_ENDED] = np.count_nonzero(live.seq_to != FOREVER)
-        for name in _CELL_COUNTERS:
-            getattr(new._arrays, name)[:] = getattr(old, name)
-        return new
+        moves, n_records, n_words, n_ends = plan_moves(old, horizon)
+        n_lists, n_room = count_lists(old, moves)
+        storage = storage or HeapStorage()
+        sizes = {name: len(getattr(old, name)) for name in DTYPES} | {
+            "records": n_words,
+            "ends": 2 * n_ends,
+            "postings": n_room,
+            "list_table": table_size(n_lists),
+            "map_record": map_size(n_records),
+        }
+        new = create_struct(GI2Arrays, DTYPES, sizes, storage)
+        for name in ["head", *_CELL_COUNTERS]:
+            getattr(new, name)[:] = getattr(old, name)
+        copy_records(old, new, self._grids[0], self.settings.max_cells, moves)
+        while not copy_lists(old, new, moves):
+            larger = storage.create("list_table", np.uint64, 2 * len(new.list_table))
+            new = new._replace(list_table=larger)
+        refill_map(new.head, views_of(new.records, new.ends), new.map_record)
+        new.head[TABLE_SIZE], new.head[MAP_SIZE] = len(new.list_table), len(new.map_record)
+        new.head[FREE:] = 0
+        return GI2(self.settings, storage, new)
 
     def moved(self, storage: Storage) -> GI2:
         """Return the same index with its storage under another name."""
@@ -184,7 +205,7 @@ class GI2:
     def counts(self) -> GI2Counts:
         arrays, head = self._arrays, self._arrays.head
         return GI2Counts(
-            n_subscriptions=int(head[N_SUBS] - head[N_ENDED]),
+            n_subscriptions=int(head[N_RECORDS] - head[N_ENDED]),
             n_ended=int(head[N_ENDED]),
             n_postings=int(head[N_POSTINGS]),
             n_lists=int(head[N_LISTS]),
@@ -199,46 +220,63 @@ class GI2:
         return {name.removeprefix("cell_"): getattr(self._arrays, name).copy() for name in _CELL_COUNTERS}
 
     def levels_in_use(self) -> list[int]:
-        levels = self._arrays.head[LEVELS : LEVELS + self.settings.grid.bits + 1]
+        first = LEVELS + FINER_LEVELS
+        levels = self._arrays.head[first : first + self.settings.grid.bits + 1]
         return [int(level) for level in np.flatnonzero(levels)]
+
+    @property
+    def _grids(self) -> tuple[Grid, Grid]:
+        """Return both grids as kernels take them: the first with the levels that lists are divided by."""
+        return self.settings.grid.finer(FINER_LEVELS), self.settings.counters
 
     def _reserve(self, subs: Subscriptions, rows: Int64s) -> None:
         """Make room for everything but postings and lists, whose number is not known yet."""
         head = self._arrays.head
         first, last = subs.clause_offsets[rows], subs.clause_offsets[rows + 1]
         n_terms = subs.term_offsets[last] - subs.term_offsets[first]
-        n_words = int((n_terms + last - first).sum()) + OVERHEAD_WORDS * len(rows)
+        is_long = (last - first > SHORT_CLAUSES) | (n_terms > SHORT_TERMS)
+        n_words = int(n_terms.sum() + (last - first)[is_long].sum()) + TERMS * len(rows)
+        n_positions = len(self._arrays.records)
         self._grow("records", int(head[N_WORDS]) + n_words)
-        n_subs = int(head[N_SUBS]) + len(rows)
-        if 10 * n_subs > 7 * len(self._arrays.map_slot):
-            size = 1 << int(2 * n_subs).bit_length()
-            self._arrays = self._arrays._replace(map_slot=self._storage.create("map_slot", np.uint32, size))
+        self._grow("ends", 2 * (int(head[N_ENDS]) + int(np.count_nonzero(subs.seq_to[rows] != FOREVER))))
+        n_records = int(head[N_RECORDS]) + len(rows)
+        is_full = is_map_full(n_records, len(self._arrays.map_record))
+        # How many bits an entry has for the position depends on how many positions there are.
+        if is_full or n_positions.bit_length() != len(self._arrays.records).bit_length():
+            size = map_size(n_records) if is_full else len(self._arrays.map_record)
+            refilled = self._storage.create("map_record", np.uint32, size)
+            self._arrays = arrays = self._arrays._replace(map_record=refilled)
             head[MAP_SIZE] = size
-            refill_map(self._arrays)
+            refill_map(head, views_of(arrays.records, arrays.ends), refilled)
 
     def _make_room_for_postings(self) -> None:
         arrays = self._arrays
-        if is_table_full(arrays.head, arrays.list_table):
-            table = self._storage.create("list_table", np.uint64, 2 * len(arrays.list_table))
-            rehash_lists(arrays, table)
+        if arrays.head[IS_TABLE_FULL]:
+            size = len(arrays.list_table)
+            while True:
+                size += 2 * (size // 16 + 16)
+                table = self._storage.create("list_table", np.uint64, size)
+                if move_lists(arrays.head, arrays.list_table, table):
+                    break
             self._arrays = arrays._replace(list_table=table)
-            arrays.head[TABLE_SIZE] = len(table)
+            arrays.head[TABLE_SIZE], arrays.head[IS_TABLE_FULL] = len(table), 0
         else:
-            # The largest list may need to move to twice its room, whatever the pool's size.
-            longest = int((arrays.list_table[1::2] & LENGTH).max())
-            self._grow("postings", 2 * (int(arrays.head[N_ROOM]) + 2 * longest + 1))
+            # The largest list may need to move to half as much room again, or to be divided.
+            is_list = arrays.list_table[::2] & LIST != 0
+            longest = int((arrays.list_table[1::2][is_list] & LENGTH).max(initial=0))
+            self._grow("postings", int(arrays.head[N_ROOM]) + 4 * (longest + 4))
 
     def _grow(self, name: str, size: int) -> None:
-        """Make an array at least ``size`` long, by half more than it was to keep growth rare."""
+        """Make an array at least ``size`` long, by an eighth more than it was to keep growth rare."""
         array = getattr(self._arrays, name)
         if size > len(array):
-            longer = self._storage.grow(name, array, max(size, len(array) + len(array) // 2))
+            longer = self._storage.grow(name, array, max(size, len(array) + len(array) // 8))
             self._arrays = self._arrays._replace(**{name: longer})
 
-    def _unpacked(self, slots: Int64s) -> Subscriptions:
-        """Copy subscriptions as input for another index."""
-        records = views_of(self._arrays.records)
-        n_rows, n_words = len(slots), n_words_of(records, slots)
+    def _unpacked(self, chosen: Int64s) -> Subscriptions:
+        """Copy the subscriptions of records as input for another index."""
+        records = views_of(self._arrays.records, self._arrays.ends)
+        n_rows, n_words = len(chosen), n_words_of(records, chosen)
         out = Subscriptions(
             seq_from=np.empty(n_rows, np.int64),
             seq_to=np.empty(n_rows, np.int64),
@@ -247,11 +285,6 @@ class GI2:
             term_offsets=np.zeros(n_words + 1, np.int64),
             terms=np.empty(n_words, np.uint64),
         )
-        n_clauses = unpack(records, slots, out)
+        n_clauses = unpack(records, chosen, out)
         n_terms = int(out.term_offsets[n_clauses])
         return out._replace(term_offsets=out.term_offsets[: n_clauses + 1], terms=out.terms[:n_terms])
-
-
-def _frozen(subs: Subscriptions) -> Subscriptions:
-    """Pass arrays as they come from Arrow, so that a kernel is compiled for one kind of them."""
-    return Subscriptions(*map(frozen, subs))

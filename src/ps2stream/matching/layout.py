@@ -1,15 +1,9 @@
-"""GI2's memory: one NamedTuple of flat arrays (Sec. IV-D).
+"""The arrays of a GI2 index.
 
-    list_table  [key | start, length]     hash of (level, cell, term), two words a place
-                          │
-    postings    [bloom | clause, quantised bounds] ...     16 bytes each, contiguous in a list
-                            │
-    records     [region | seq_from | seq_to | clause, terms | clause, terms ...]
-
-A posting carries enough to turn down most candidates without leaving the list: the
-subscription's bounds within the cell, in 1/256 of its sides, and a 64-bit Bloom filter of
-the clause's terms. What is left is mostly a match, and all that decides it lies together in
-one record. Records are only appended; what is dead is left behind by compaction.
+A worker keeps a hash table from (cell, term) to lists of postings. A posting says where the subscription
+lies and holds enough to turn down most candidates without leaving the list (see
+matching.posting). What is left is mostly a match, and all that decides it lies together in one
+record. Records are only appended; what is dead is left behind by compaction.
 """
 
 from __future__ import annotations
@@ -23,16 +17,19 @@ from ps2stream.model.schemas import AFTER_ALL_SEQS, BEFORE_ALL_SEQS
 
 #: seq_to of a subscription that nobody has ended.
 FOREVER = AFTER_ALL_SEQS
-#: Both seqs of a record whose subscription another worker has taken over.
-GONE = BEFORE_ALL_SEQS
-
-# Positions in `head`. Words are those of records. Room is what lists take for the postings they hold.
-N_SUBS, N_ENDED, N_WORDS, N_ROOM, N_POSTINGS, N_LISTS, STEP, LAST_SLOT, TABLE_SIZE, MAP_SIZE = range(10)
+# Positions in `head`. Records include those of what has ended. Words are those of records. Room is what lists
+# take for the postings they hold. PENDING: the last record is not posted in full yet; IS_TABLE_FULL says
+# whether for lack of lists or of room.
+N_RECORDS, N_ENDED, N_WORDS, N_ENDS, N_ROOM, N_POSTINGS, N_LISTS, N_SPLITS = range(8)
+PENDING, LAST_RECORD, TABLE_SIZE, MAP_SIZE, IS_TABLE_FULL = range(8, 13)
 #: head[LEVELS + l] counts the subscriptions posted on level l, so that probes skip unused levels.
-LEVELS = 10
-#: head[FREE + k] is the first of the rooms for 2**k postings that lists moved out of, plus one.
-FREE = 32
-HEAD_SIZE = 64
+LEVELS = 16
+#: head[FREE + c] is the first of the rooms of size class c that lists moved out of, plus one.
+FREE = 48
+HEAD_SIZE = 128
+
+#: Where a list is crowded, its cell is divided, up to so many times below the levels of the grid.
+FINER_LEVELS = 5
 
 
 class GI2Arrays(NamedTuple):
@@ -40,9 +37,10 @@ class GI2Arrays(NamedTuple):
 
     head: Int64s
     records: Int64s  # see matching.records
-    postings: UInt64s  # two words each: bloom; position of the clause << 32 | bounds
-    list_table: UInt64s  # open addressing, two words each: key, 0 is free; start << 32 | length
-    map_slot: UInt32s  # open addressing by seq_from: slot + 1; 0 is free
+    ends: Int64s  # two words for each that has ended: seq_from, seq_to
+    postings: UInt64s  # see matching.posting
+    list_table: UInt64s  # see matching.lists
+    map_record: UInt32s  # see matching.seqs
     cell_publications: Int64s
     cell_lookups: Int64s
     cell_candidates: Int64s
@@ -54,9 +52,10 @@ class GI2Arrays(NamedTuple):
 DTYPES = {
     "head": np.int64,
     "records": np.int64,
+    "ends": np.int64,
     "postings": np.uint64,
     "list_table": np.uint64,
-    "map_slot": np.uint32,
+    "map_record": np.uint32,
     "cell_publications": np.int64,
     "cell_lookups": np.int64,
     "cell_candidates": np.int64,
@@ -71,10 +70,11 @@ def initial_sizes(n_subs: int, n_cells: int) -> dict[str, int]:
     cells = {name: n_cells for name in DTYPES if name.startswith("cell_")}
     return {
         "head": HEAD_SIZE,
-        "records": 10 * n_subs,
-        "postings": 2 * 3 * n_subs,
-        "list_table": 2 << (3 * n_subs).bit_length(),
-        "map_slot": 1 << (2 * n_subs).bit_length(),
+        "records": 8 * n_subs,
+        "ends": 0,
+        "postings": n_subs,
+        "list_table": 2 * (n_subs + n_subs // 2),
+        "map_record": n_subs + n_subs // 2,
         **cells,
     }
 
@@ -86,9 +86,10 @@ def needed_sizes(arrays: GI2Arrays, n_cells: int) -> dict[str, int]:
         return {"head": HEAD_SIZE}
     return {
         "records": int(head[N_WORDS]),
-        "postings": 2 * int(head[N_ROOM]),
+        "ends": 2 * int(head[N_ENDS]),
+        "postings": int(head[N_ROOM]),
         "list_table": int(head[TABLE_SIZE]),
-        "map_slot": int(head[MAP_SIZE]),
+        "map_record": int(head[MAP_SIZE]),
         **{name: n_cells for name in DTYPES if name.startswith("cell_")},
     }
 

@@ -1,11 +1,11 @@
 """A subscription as one record: whatever decides a match lies in one or two cache lines.
 
-    words   0..3 region   4 seq_from   5 seq_to   6.. clauses: a head, then the terms; rarest first
+    words   0 header   1 seq   2..5 region   6.. terms, clause by clause, each clause's rarest first
 
-A clause's head packs how many words it lies behind the record's start (32 bits), its number
-of terms (31 bits) and whether it is the last one. Records start at multiples of four words, so that
-``slot = position / 4`` addresses the region for :func:`contains` and :func:`cover`. One array a field
-instead, for records and for the table of lists, was two to three times slower (docs/performance.md).
+The header says whether the subscription has ended and how many terms each clause has: in a byte each up to
+seven clauses of up to 255 terms; for more (``LONG``) it has their number, and a word a clause
+comes before the terms. The seq is where the subscription began. Once it has ended, the seqs of
+its begin and its end lie in ``ends``, and the record says where: most live, and need no room for an end.
 """
 
 from __future__ import annotations
@@ -16,127 +16,171 @@ import numpy as np
 
 from ps2stream.arrays import Float64s, Int64s, UInt64s
 from ps2stream.kernels import kernel, signed
-from ps2stream.matching.layout import Subscriptions
+from ps2stream.matching.layout import FOREVER, N_ENDS, Subscriptions
 
-SLOT_WORDS = 4
-SEQ_FROM, SEQ_TO, CLAUSES = 4, 5, 6
-#: The most words of a record that are neither term nor clause head.
-OVERHEAD_WORDS = CLAUSES + SLOT_WORDS - 1
+SEQ, REGION, TERMS = 1, 2, 6
+
+STATE = np.uint64(3)
+LIVE, ENDED, GONE = np.uint64(0), np.uint64(1), np.uint64(2)
+_LONG = np.uint64(4)
+#: What a header has bytes for; more than that takes a word a clause.
+SHORT_CLAUSES, SHORT_TERMS = 7, 255
+_SHAPE = np.uint64(8)
 
 
 class Records(NamedTuple):
-    """Three views of the same memory."""
+    """Three views of the records, and the seqs of what has ended, two words each."""
 
     ints: Int64s
     words: UInt64s
     floats: Float64s
+    ends: Int64s
 
 
 @kernel
-def views_of(pool: Int64s) -> Records:
-    return Records(pool, pool.view(np.uint64), pool.view(np.float64))
+def views_of(pool: Int64s, ends: Int64s) -> Records:
+    return Records(pool, pool.view(np.uint64), pool.view(np.float64), ends)
 
 
 @kernel
-def n_terms_at(records: Records, clause: int) -> int:
-    """Return how many terms follow the head of a clause."""
-    return signed((records.ints[clause] & 0xFFFFFFFF) >> 1)
+def n_terms_at(words: UInt64s, record: int, clause: int) -> int:
+    """Return how many terms a clause has; 0 behind the last one."""
+    header = words[record]
+    if header & _LONG:
+        n_clauses = signed(header >> _SHAPE)
+        return signed(words[record + TERMS + clause]) if clause < n_clauses else 0
+    return signed(header >> np.uint64(8 + 8 * clause) & np.uint64(255)) if clause < SHORT_CLAUSES else 0
 
 
 @kernel
-def is_last(records: Records, clause: int) -> bool:
-    return bool(records.ints[clause] & 1)
+def terms_at(words: UInt64s, record: int) -> int:
+    """Return the position of a record's first term."""
+    header = words[record]
+    return record + TERMS + (signed(header >> _SHAPE) if header & _LONG else 0)
 
 
 @kernel
-def start_of(records: Records, clause: int) -> int:
-    """Return the position of the record that a clause belongs to."""
-    return signed(clause - (records.ints[clause] >> 32))
+def next_record(words: UInt64s, record: int) -> int:
+    """Return the position behind a record."""
+    at = terms_at(words, record)
+    clause = 0
+    while True:
+        n_terms = n_terms_at(words, record, clause)
+        if n_terms == 0:
+            return at
+        at += n_terms
+        clause += 1
 
 
 @kernel
-def end_of(records: Records, slot: int) -> int:
-    """Return the slot that follows a record."""
-    clause = SLOT_WORDS * slot + CLAUSES
-    while not is_last(records, clause):
-        clause += 1 + n_terms_at(records, clause)
-    return (clause + n_terms_at(records, clause)) // SLOT_WORDS + 1
+def is_gone(records: Records, record: int) -> bool:
+    """Say whether another worker has taken the subscription over."""
+    return bool(records.words[record] & STATE == GONE)
 
 
 @kernel
-def pack(records: Records, slot: int, subs: Subscriptions, row: int) -> int:
-    """Write a subscription; return the slot behind it."""
-    start = SLOT_WORDS * slot
+def is_live(records: Records, record: int) -> bool:
+    """Say whether nobody has ended the subscription, here or for good."""
+    return bool(records.words[record] & STATE == LIVE)
+
+
+@kernel
+def seqs_at(records: Records, record: int) -> tuple[int, int]:
+    """Return where a subscription begins and ends; it must not be gone."""
+    seq = records.ints[record + SEQ]
+    if records.words[record] & STATE == ENDED:
+        return records.ends[2 * seq], records.ends[2 * seq + 1]
+    return seq, FOREVER
+
+
+@kernel
+def set_end(head: Int64s, records: Records, record: int, seq_to: int) -> None:
+    """End a subscription that is live or ends later; ``ends`` has room."""
+    if records.words[record] & STATE == LIVE:
+        at = head[N_ENDS]
+        head[N_ENDS] = at + 1
+        records.ends[2 * at] = records.ints[record + SEQ]
+        records.ints[record + SEQ] = at
+        records.words[record] |= ENDED
+    records.ends[2 * records.ints[record + SEQ] + 1] = seq_to
+
+
+@kernel
+def set_gone(records: Records, record: int) -> None:
+    records.words[record] = records.words[record] & ~STATE | GONE
+
+
+@kernel
+def pack(records: Records, record: int, subs: Subscriptions, row: int) -> int:
+    """Write a live subscription; return the position behind it."""
+    first, last = subs.clause_offsets[row], subs.clause_offsets[row + 1]
+    longest = 0
+    for clause in range(first, last):
+        longest = max(longest, subs.term_offsets[clause + 1] - subs.term_offsets[clause])
+    records.ints[record + SEQ] = subs.seq_from[row]
     for i in range(4):
-        records.floats[start + i] = subs.bounds[4 * row + i]
-    records.ints[start + SEQ_FROM] = subs.seq_from[row]
-    records.ints[start + SEQ_TO] = subs.seq_to[row]
-    at = start + CLAUSES
-    last = subs.clause_offsets[row + 1] - 1
-    for clause in range(subs.clause_offsets[row], last + 1):
-        first, stop = subs.term_offsets[clause], subs.term_offsets[clause + 1]
-        records.ints[at] = (at - start) << 32 | (stop - first) << 1 | int(clause == last)
-        for term in range(first, stop):
+        records.floats[record + REGION + i] = subs.bounds[4 * row + i]
+    at = record + TERMS
+    if last - first > SHORT_CLAUSES or longest > SHORT_TERMS:
+        records.words[record] = np.uint64(last - first) << _SHAPE | _LONG
+        for clause in range(first, last):
+            records.ints[at] = subs.term_offsets[clause + 1] - subs.term_offsets[clause]
             at += 1
-            records.words[at] = subs.terms[term]
+    else:
+        header = np.uint64(0)
+        for clause in range(first, last):
+            n_terms = subs.term_offsets[clause + 1] - subs.term_offsets[clause]
+            header |= np.uint64(n_terms) << np.uint64(8 + 8 * (clause - first))
+        records.words[record] = header
+    for term in range(subs.term_offsets[first], subs.term_offsets[last]):
+        records.words[at] = subs.terms[term]
         at += 1
-    return (at - 1) // SLOT_WORDS + 1
+    return at
 
 
 @kernel
-def size_at(records: Records, slot: int) -> int:
+def size_at(words: UInt64s, record: int) -> int:
     """Count the bytes of a subscription when it is moved: seqs, region, clauses and terms (S_g)."""
     size = 48
-    clause = SLOT_WORDS * slot + CLAUSES
+    clause = 0
     while True:
-        n_terms = n_terms_at(records, clause)
-        size += 4 + 8 * n_terms
-        if is_last(records, clause):
+        n_terms = n_terms_at(words, record, clause)
+        if n_terms == 0:
             return size
-        clause += 1 + n_terms
+        size += 4 + 8 * n_terms
+        clause += 1
 
 
 @kernel
-def slots_after(records: Records, n_subs: int, horizon: int) -> Int64s:
-    """List the slots of the subscriptions that end after ``horizon``."""
-    slots = np.empty(n_subs, np.int64)
-    n = slot = 0
-    for _ in range(n_subs):
-        if records.ints[SLOT_WORDS * slot + SEQ_TO] > horizon:
-            slots[n] = slot
-            n += 1
-        slot = end_of(records, slot)
-    return slots[:n]
-
-
-@kernel
-def n_words_of(records: Records, slots: Int64s) -> int:
-    """Count the words of records; every clause and every term of theirs takes one."""
+def n_words_of(records: Records, chosen: Int64s) -> int:
+    """Count the words of records; there are at least as many as terms, or as clauses."""
     n = 0
-    for i in range(len(slots)):
-        n += SLOT_WORDS * (end_of(records, slots[i]) - slots[i])
+    for record in chosen:
+        n += next_record(records.words, record) - record
     return n
 
 
 @kernel
-def unpack(records: Records, slots: Int64s, out: Subscriptions) -> int:
+def unpack(records: Records, chosen: Int64s, out: Subscriptions) -> int:
     """Write subscriptions in columns, which have room for them; return how many clauses they have."""
     n_clauses = n_terms = 0
-    for n_rows in range(len(slots)):
-        start = SLOT_WORDS * slots[n_rows]
+    for row in range(len(chosen)):
+        record = chosen[row]
         for i in range(4):
-            out.bounds[4 * n_rows + i] = records.floats[start + i]
-        out.seq_from[n_rows] = records.ints[start + SEQ_FROM]
-        out.seq_to[n_rows] = records.ints[start + SEQ_TO]
-        clause = start + CLAUSES
+            out.bounds[4 * row + i] = records.floats[record + REGION + i]
+        out.seq_from[row], out.seq_to[row] = seqs_at(records, record)
+        at = terms_at(records.words, record)
+        clause = 0
         while True:
-            for i in range(n_terms_at(records, clause)):
-                out.terms[n_terms] = records.words[clause + 1 + i]
+            n_more = n_terms_at(records.words, record, clause)
+            if n_more == 0:
+                break
+            for _ in range(n_more):
+                out.terms[n_terms] = records.words[at]
                 n_terms += 1
+                at += 1
+            clause += 1
             n_clauses += 1
             out.term_offsets[n_clauses] = n_terms
-            if is_last(records, clause):
-                break
-            clause += 1 + n_terms_at(records, clause)
-        out.clause_offsets[n_rows + 1] = n_clauses
+        out.clause_offsets[row + 1] = n_clauses
     return n_clauses

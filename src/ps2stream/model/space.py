@@ -100,6 +100,17 @@ class Grid(NamedTuple):
     def n_cells(self) -> int:
         return 1 << (2 * self.bits)
 
+    def finer(self, levels: int) -> Grid:
+        """Return the grid whose level ``levels`` is this one; the cells of a point are the same by either."""
+        n = float(1 << levels)
+        return Grid(
+            self.min_lon,
+            self.min_lat,
+            self.columns_per_degree * n,
+            self.rows_per_degree * n,
+            self.bits + levels,
+        )
+
     def coarser(self, bits: int) -> Grid:
         """Return a grid of at most ``2**bits`` columns and rows over the same rectangle."""
         if bits >= self.bits:
@@ -161,9 +172,8 @@ def row_of(grid: Grid, lat: float) -> int:
 
 
 @kernel
-def contains(bounds: Float64s, slot: int, lon: float, lat: float) -> bool:
-    """Say whether region ``slot`` of a flat array (four numbers each) holds a point."""
-    at = 4 * slot
+def contains(bounds: Float64s, at: int, lon: float, lat: float) -> bool:
+    """Say whether the region at ``bounds[at : at + 4]`` holds a point."""
     if lat < bounds[at + 1] or lat > bounds[at + 3]:
         return False
     if bounds[at] <= bounds[at + 2]:
@@ -172,18 +182,17 @@ def contains(bounds: Float64s, slot: int, lon: float, lat: float) -> bool:
 
 
 @kernel
-def cover(grid: Grid, bounds: Float64s, slot: int, max_cells: int) -> Cover:
-    """Find the finest level on which a region touches at most ``max_cells`` cells.
+def cover(grid: Grid, bounds: Float64s, at: int, max_cells: int, level: int = 0) -> Cover:
+    """Find the finest level, from ``level`` on, on which a region touches at most ``max_cells`` cells.
 
+    The region is ``bounds[at : at + 4]``.
     The paper posts a region into every cell it overlaps; a region the size of a continent
     would then be stored millions of times. Coarser levels bound that, at the price of one
     more look-up a term for each level in use.
     """
-    at = 4 * slot
     column_a, column_b = column_of(grid, bounds[at]), column_of(grid, bounds[at + 2])
     row_a, row_b = row_of(grid, bounds[at + 1]), row_of(grid, bounds[at + 3])
     wraps = bounds[at] > bounds[at + 2]
-    level = 0
     while True:
         n = 1 << (grid.bits - level)
         first, last = column_a >> level, column_b >> level

@@ -226,7 +226,7 @@ def _count_standing(
     offsets = np.zeros(n + 1, np.int64)
     n_levels = 1
     for row in range(n):
-        place = cover(grid, bounds, row, max_cells)
+        place = cover(grid, bounds, 4 * row, max_cells)
         n_clauses = clause_offsets[row + 1] - clause_offsets[row]
         offsets[row + 1] = offsets[row] + n_clauses * place.n_columns * place.n_rows
         n_levels = max(n_levels, place.level + 1)
@@ -246,7 +246,7 @@ def _list_standing(
     offsets, terms, keys = out
     for row in range(len(clause_offsets) - 1):
         at = offsets[row]
-        place = cover(grid, bounds, row, max_cells)
+        place = cover(grid, bounds, 4 * row, max_cells)
         last = (1 << (grid.bits - place.level)) - 1
         for r in range(place.n_rows):
             for c in range(place.n_columns):
@@ -320,7 +320,7 @@ def cells_of(grid: Grid, lon: Float64s, lat: Float64s, bounds: Float64s) -> Cell
         column[i], row[i] = column_of(grid, lon[i]), row_of(grid, lat[i])
     spans = np.empty((4, n_subs), np.int32)
     for i in range(n_subs):
-        place = cover(grid, bounds, i, NO_LIMIT)
+        place = cover(grid, bounds, 4 * i, NO_LIMIT)
         spans[0, i], spans[1, i] = place.column, place.n_columns
         spans[2, i], spans[3, i] = place.row, place.n_rows
     return Cells(column, row, spans[0], spans[1], spans[2], spans[3], 1 << grid.bits)

@@ -30,7 +30,7 @@ def count_in(h2: H2, grid: Grid, max_cells: int, postings: Postings, start: int,
     head = h2.head
     for row in range(start, len(postings.offsets) - 1):
         first, stop = postings.offsets[row], postings.offsets[row + 1]
-        place = cover(grid, postings.bounds, row, max_cells)
+        place = cover(grid, postings.bounds, 4 * row, max_cells)
         n_entries = (stop - first) * place.n_columns * place.n_rows
         if 10 * (head[N_KEYS] + n_entries) > 7 * len(h2.keys):
             return row
@@ -71,7 +71,7 @@ def destinations(h1: H1, grid: Grid, postings: Postings, workers: Destinations) 
     """Mark, a row a subscription, the workers that own one of its terms in one of its cells."""
     last = (1 << grid.bits) - 1
     for row in range(len(postings.offsets) - 1):
-        place = cover(grid, postings.bounds, row, NO_LIMIT)
+        place = cover(grid, postings.bounds, 4 * row, NO_LIMIT)
         entered = False
         before = np.int32(0)
         for r in range(place.n_rows):

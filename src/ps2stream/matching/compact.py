@@ -1,0 +1,201 @@
+"""Kernels that copy what can still match into an index of its own.
+
+Nothing is posted again: records move up by the words of the dead ones before them, so where the record of a
+posting has gone is counted, not looked up. One pass goes over the records and two over the table: the
+first finds out how much room the second one needs.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from ps2stream.arrays import UInt32s, UInt64s
+from ps2stream.kernels import kernel, prefetch, signed
+from ps2stream.matching.layout import (
+    FINER_LEVELS,
+    LEVELS,
+    N_ENDED,
+    N_ENDS,
+    N_LISTS,
+    N_POSTINGS,
+    N_RECORDS,
+    N_ROOM,
+    N_SPLITS,
+    N_WORDS,
+    GI2Arrays,
+)
+from ps2stream.matching.lists import (
+    LIST,
+    SPLIT,
+    class_for,
+    list_value,
+    next_place,
+    room_of,
+    stretch_of,
+)
+from ps2stream.matching.posting import moved_to, record_of
+from ps2stream.matching.records import REGION, SEQ, Records, is_gone, is_live, next_record, seqs_at, views_of
+from ps2stream.model.space import Grid, cover
+
+_WORD = 64
+_AHEAD = 16
+
+
+class Moves(NamedTuple):
+    """Which words of the records die, a bit each, and how many do before each 64 of them."""
+
+    dead: UInt64s
+    before: UInt32s
+
+
+@kernel
+def _count_bits(word: np.uint64) -> int:
+    word -= word >> np.uint64(1) & np.uint64(0x5555555555555555)
+    word = (word & np.uint64(0x3333333333333333)) + (word >> np.uint64(2) & np.uint64(0x3333333333333333))
+    word = (word + (word >> np.uint64(4))) & np.uint64(0x0F0F0F0F0F0F0F0F)
+    return signed(word * np.uint64(0x0101010101010101) >> np.uint64(56))
+
+
+@kernel
+def _dies(records: Records, record: int, horizon: int) -> bool:
+    """Say whether no publication can match a record any more."""
+    return is_gone(records, record) or seqs_at(records, record)[1] <= horizon
+
+
+@kernel
+def is_dead(moves: Moves, record: int) -> bool:
+    return bool(moves.dead[record // _WORD] >> np.uint64(record % _WORD) & np.uint64(1))
+
+
+@kernel
+def new_position(moves: Moves, record: int) -> int:
+    """Return where a record that lives goes."""
+    earlier = (np.uint64(1) << np.uint64(record % _WORD)) - np.uint64(1)
+    n_dead = _count_bits(moves.dead[record // _WORD] & earlier)
+    return record - signed(moves.before[record // _WORD]) - n_dead
+
+
+@kernel
+def plan_moves(arrays: GI2Arrays, horizon: int) -> tuple[Moves, int, int, int]:
+    """Mark what dies; return the moves, and how many records, words and ends are left."""
+    head = arrays.head
+    records = views_of(arrays.records, arrays.ends)
+    n_blocks = head[N_WORDS] // _WORD + 1
+    moves = Moves(np.zeros(n_blocks, np.uint64), np.zeros(n_blocks, np.uint32))
+    n_records = n_words = n_ends = record = 0
+    for _ in range(head[N_RECORDS]):
+        behind = next_record(records.words, record)
+        if _dies(records, record, horizon):
+            for word in range(record, behind):
+                moves.dead[word // _WORD] |= np.uint64(1) << np.uint64(word % _WORD)
+        else:
+            n_records += 1
+            n_words += behind - record
+            n_ends += int(not is_live(records, record))
+        record = behind
+    n_dead = 0
+    for block in range(n_blocks):
+        moves.before[block] = n_dead
+        n_dead += _count_bits(moves.dead[block])
+    return moves, n_records, n_words, n_ends
+
+
+@kernel
+def count_lists(arrays: GI2Arrays, moves: Moves) -> tuple[int, int]:
+    """Return how many lists are left, and how much room their postings take."""
+    table, postings = arrays.list_table, arrays.postings
+    n_lists = n_room = 0
+    for place in range(len(table) // 2):
+        _announce(table, postings, place + _AHEAD)
+        if table[2 * place] == np.uint64(0):
+            continue
+        n = _n_alive(table, postings, place, moves)
+        n_lists += int(n > 0 or table[2 * place] & SPLIT != np.uint64(0))
+        n_room += room_of(class_for(n)) if n > 1 else 0
+    return n_lists, n_room
+
+
+@kernel
+def _announce(table: UInt64s, postings: UInt64s, place: int) -> None:
+    if 2 * place < len(table) and table[2 * place] & LIST:
+        prefetch(postings, stretch_of(table[2 * place + 1])[0])
+
+
+@kernel
+def _n_alive(table: UInt64s, postings: UInt64s, place: int, moves: Moves) -> int:
+    value = table[2 * place + 1]
+    if table[2 * place] & LIST == np.uint64(0):
+        return int(not is_dead(moves, record_of(value)))
+    start, length = stretch_of(value)
+    n = 0
+    for i in range(start, start + length):
+        n += int(not is_dead(moves, record_of(postings[i])))
+    return n
+
+
+@kernel
+def copy_records(old: GI2Arrays, new: GI2Arrays, grid: Grid, max_cells: int, moves: Moves) -> None:
+    """Copy the records that live; the others are taken off the counts of their levels."""
+    records, copies = views_of(old.records, old.ends), views_of(new.records, new.ends)
+    to = n_records = n_ends = record = 0
+    for _ in range(old.head[N_RECORDS]):
+        behind = next_record(records.words, record)
+        if is_dead(moves, record):
+            level = cover(grid, records.floats, record + REGION, max_cells, FINER_LEVELS).level
+            new.head[LEVELS + level] -= 1
+        else:
+            for word in range(record, behind):
+                copies.ints[to + word - record] = records.ints[word]
+            if not is_live(records, record):
+                copies.ends[2 * n_ends], copies.ends[2 * n_ends + 1] = seqs_at(records, record)
+                copies.ints[to + SEQ] = n_ends
+                n_ends += 1
+            to += behind - record
+            n_records += 1
+        record = behind
+    new.head[N_RECORDS], new.head[N_WORDS], new.head[N_ENDS] = n_records, to, n_ends
+    new.head[N_ENDED] = n_ends
+
+
+@kernel
+def copy_lists(old: GI2Arrays, new: GI2Arrays, moves: Moves) -> bool:
+    """Copy what lives of the lists into an empty table; False if it is too small for them."""
+    table, postings, head = old.list_table, old.postings, new.head
+    n_room = n_lists = n_postings = to = 0
+    for place in range(len(table) // 2):
+        _announce(table, postings, place + _AHEAD)
+        stored, value = table[2 * place], table[2 * place + 1]
+        if stored == np.uint64(0):
+            continue
+        n = _n_alive(table, postings, place, moves)
+        if n == 0 and stored & SPLIT == np.uint64(0):
+            continue
+        to = next_place(new.list_table, stored, to)
+        if to >= len(new.list_table) // 2 - 1:
+            return False
+        start, length = stretch_of(value)
+        if n == 0:
+            value = np.uint64(0)
+        elif stored & LIST == np.uint64(0):
+            value = moved_to(value, new_position(moves, record_of(value)))
+        else:
+            at = n_room
+            for i in range(start, start + length):
+                if not is_dead(moves, record_of(postings[i])):
+                    value = moved_to(postings[i], new_position(moves, record_of(postings[i])))
+                    if n > 1:
+                        new.postings[at] = value
+                        at += 1
+            if n > 1:
+                value = list_value(n_room, n)
+                n_room += room_of(class_for(n))
+        new.list_table[2 * to] = stored | LIST if n != 1 else stored & ~LIST
+        new.list_table[2 * to + 1] = value
+        to += 1
+        n_lists += 1
+        n_postings += n
+    head[N_LISTS], head[N_ROOM], head[N_POSTINGS] = n_lists, n_room, n_postings
+    head[N_SPLITS] = old.head[N_SPLITS]
+    return True

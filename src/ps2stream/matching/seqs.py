@@ -1,0 +1,99 @@
+"""The map from a subscription's seq to its record.
+
+Open addressing. An entry is the position of the record plus one, 0 is free; the bits that positions leave
+free hold a part of the seq's hash. The seq itself is in the record alone: four bytes an entry are enough, and
+nearly all records that are looked at are the right ones.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ps2stream.arrays import Int64s, UInt32s
+from ps2stream.kernels import kernel, prefetch, signed
+from ps2stream.matching.layout import N_RECORDS
+from ps2stream.matching.records import Records, is_gone, next_record, seqs_at
+from ps2stream.model.space import mix
+
+_HALF = np.uint64(32)
+_FULL_PERCENT = 80
+
+
+def map_size(n_records: int) -> int:
+    """Return how long a map for so many records should be: with room for a quarter more."""
+    return n_records * 125 // _FULL_PERCENT + 16
+
+
+def is_map_full(n_records: int, size: int) -> bool:
+    return 100 * n_records > _FULL_PERCENT * size
+
+
+@kernel
+def _position_bits(records: Records) -> int:
+    """Return how many bits positions take; as many for all positions that the records have room for."""
+    bits = 1
+    while len(records.ints) >> bits:
+        bits += 1
+    return bits
+
+
+@kernel
+def prefetch_seq(map_record: UInt32s, seq: int) -> None:
+    """Announce a search for a seq."""
+    prefetch(map_record, signed((mix(np.uint64(seq)) >> _HALF) * np.uint64(len(map_record)) >> _HALF))
+
+
+@kernel
+def find_seq(map_record: UInt32s, records: Records, seq: int) -> int:
+    """Return the place of a subscription in the map, or the free place where it belongs."""
+    hashed = mix(np.uint64(seq))
+    bits = _position_bits(records)
+    place = signed((hashed >> _HALF) * np.uint64(len(map_record)) >> _HALF)
+    while map_record[place] != 0:
+        entry = signed(map_record[place])
+        if entry >> bits == signed(hashed) & ((1 << (32 - bits)) - 1):
+            record = (entry & ((1 << bits) - 1)) - 1
+            if not is_gone(records, record) and seqs_at(records, record)[0] == seq:
+                break
+        place += 1
+        if place == len(map_record):
+            place = 0
+    return place
+
+
+@kernel
+def record_at(map_record: UInt32s, records: Records, place: int) -> int:
+    """Return the record that an entry leads to, or -1 for a free one."""
+    return (signed(map_record[place]) & ((1 << _position_bits(records)) - 1)) - 1
+
+
+@kernel
+def set_record(map_record: UInt32s, records: Records, place: int, seq: int, record: int) -> None:
+    """Enter a record at the place that a search for its seq returned."""
+    bits = _position_bits(records)
+    part = signed(mix(np.uint64(seq))) & ((1 << (32 - bits)) - 1)
+    map_record[place] = part << bits | (record + 1)
+
+
+@kernel
+def find_records(map_record: UInt32s, records: Records, seqs: Int64s) -> Int64s:
+    """List the records of those subscriptions that are stored here."""
+    found = np.empty(len(seqs), np.int64)
+    n = 0
+    for i in range(len(seqs)):
+        record = record_at(map_record, records, find_seq(map_record, records, seqs[i]))
+        if record >= 0:
+            found[n] = record
+            n += 1
+    return found[:n]
+
+
+@kernel
+def refill_map(head: Int64s, records: Records, map_record: UInt32s) -> None:
+    """Enter every subscription into an empty map."""
+    record = 0
+    for _ in range(head[N_RECORDS]):
+        if not is_gone(records, record):
+            seq = seqs_at(records, record)[0]
+            set_record(map_record, records, find_seq(map_record, records, seq), seq, record)
+        record = next_record(records.words, record)
