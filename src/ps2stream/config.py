@@ -40,7 +40,7 @@ class Settings:
     n_dispatchers: int = 2
     partitioner: str = "hybrid"
     stop_words: tuple[str, ...] = ()
-    grid_bits: int = 8
+    grid_bits: int = 7
     max_cells: int = 16
     batch_events: int = 100_000
     sample_events: int = 200_000

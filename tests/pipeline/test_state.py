@@ -302,7 +302,7 @@ def test_stop_words_of_a_state_are_compared_by_what_they_are(tmp_path: Path) -> 
     State.open(tmp_path, stopping)
 
 
-@pytest.mark.parametrize("about", ["", "{", "[1]", "7", "null", '{"format": 99}', '{"format": 1}'])
+@pytest.mark.parametrize("about", ["", "{", "[1]", "7", "null", '{"format": 99}', '{"format": 2}'])
 def test_a_damaged_job_file_is_an_error(job: Job, about: str) -> None:
     (job.state.directory / "job.json").write_text(about)
     with pytest.raises(StateError):

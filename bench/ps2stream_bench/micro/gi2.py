@@ -21,7 +21,8 @@ from ps2stream_bench.micro.naive_gi2 import NaiveGI2
 from ps2stream_bench.workloads import Arrays
 
 BEFORE_ALL = -(1 << 63)
-_END_SHARE = 0.1
+#: A third of the subscriptions end: as many as make compaction due.
+_END_SHARE = 1 / 3
 _WARM_UP = 0.1
 _COUNTER_BITS = 6
 
@@ -55,6 +56,7 @@ class Measured(NamedTuple):
 
     inserts_per_s: float
     ends_per_s: float
+    deletes_per_s: float | None  # with the compaction they bring about; the naive version has none
     publications_per_s: float
     candidates_per_publication: float
     matches_per_publication: float
@@ -63,7 +65,7 @@ class Measured(NamedTuple):
 
 
 def measure(contender: Contender, arrays: Arrays) -> Measured:
-    """Fill an index, match all publications, end some subscriptions."""
+    """Fill an index, match all publications, end some subscriptions and compact what is left."""
     subs, probes = arrays
     index = contender.build(_counters(subs))
     n_subs, n_publications = len(subs.seq_from), len(probes.seq)
@@ -75,10 +77,13 @@ def measure(contender: Contender, arrays: Arrays) -> Measured:
     probe_s = time.process_time() - started
     n_candidates, n_postings, n_bytes = _sizes(index)
     ended = frozen(np.random.default_rng(0).permutation(subs.seq_from)[: int(_END_SHARE * n_subs)])
-    end_s = _seconds(lambda: index.end(ended, frozen(np.full(len(ended), probes.seq[-1] + 1))))
+    seq_to = int(probes.seq[-1]) + 1
+    end_s = _seconds(lambda: index.end(ended, frozen(np.full(len(ended), seq_to))))
+    compact_s = _seconds(lambda: index.compacted(seq_to)) if isinstance(index, GI2) else None
     return Measured(
         inserts_per_s=n_subs / insert_s,
         ends_per_s=len(ended) / end_s,
+        deletes_per_s=None if compact_s is None else len(ended) / (end_s + compact_s),
         publications_per_s=n_publications / probe_s,
         candidates_per_publication=(n_candidates - n_before) / n_publications,
         matches_per_publication=len(found.publication) / n_publications,

@@ -51,7 +51,7 @@ from ps2stream.registry.segments import BEGIN, SEGMENT, changes
 from ps2stream.routing.index import GridT
 from ps2stream.routing.versions import RoutingVersion, RoutingVersions
 
-FORMAT = 2
+FORMAT = 3
 #: Settings that the files of a state depend on; a job cannot change them from one start to the next.
 _FIXED = ("n_workers", "partitioner", "stop_words", "grid_bits", "max_cells")
 BEFORE_ALL = -1
