@@ -1,10 +1,10 @@
 """A worker takes its own part of the updates, in whatever order and however often they come."""
 
-from __future__ from dataclasses import replace
-import annotations
+from __future__ import annotations
 
 import random
 from collections import Counter
+from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa

@@ -105,8 +105,8 @@ def page(rows: Sequence[Row]) -> Page:
         paper="",
         ours="One thread fills an index, matches publications, ends a third of the subscriptions and "
         "compacts what is left, all in processor time; *deletes/s* counts the compaction in. The naive "
-        "version has one grid, a hash table of (cell, term) and linked lists; it finds the same matches and is "
-        "tried on three grids.",
+        "version has one grid, a hash table of (cell, term) and linked lists; it finds the same matches and "
+        "is tried on three grids.",
         differs="A candidate costs a random access in both. GI2 decides on most of them by what lies in the "
         "posting itself (bounds within the cell, a fingerprint of the clause's second term), reads "
         "postings of a list one after the other, and posts large regions on coarser levels instead of "
