@@ -46,6 +46,7 @@ class Meter:
 
     def __init__(self, settings: Settings) -> None:
         self.tally = Tally.of(settings.n_workers, settings.n_dispatchers)
+        self.position = 0
         self.n_batches = 0
         self._n_workers = settings.n_workers
         self._batches: deque[_Batch] = deque()
@@ -58,6 +59,7 @@ class Meter:
             n_matches = self.tally.n_matches
             tally_batch(self.tally, done)
             self.tally.latencies += latencies
+            self.position = max(reference.upto for reference in done.references)
             self.n_batches += 1
             busy = {each.worker: each.busy_s for each in done.reports if isinstance(each, WorkerReport)}
             n_events = sum(each.n_publications + each.n_updates for each in done.references)
