@@ -67,6 +67,36 @@ def signed(value: Any) -> int:
     return np.int64(value)  # type: ignore[return-value]  # to the rest of a kernel that is an int
 
 
+def _no_prefetch(array: Any, index: int) -> None:
+    """Do nothing: uncompiled kernels wait for memory as they come to it."""
+
+
+def _compiled_prefetch() -> Callable[[Any, int], None]:
+    from llvmlite import ir
+    from numba.core import types
+    from numba.extending import intrinsic
+
+    @intrinsic  # type: ignore[untyped-decorator]
+    def prefetch(context: Any, array: Any, index: Any) -> Any:
+        def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+            place = context.make_array(signature.args[0])(context, builder, arguments[0])
+            pointer = builder.bitcast(builder.gep(place.data, [arguments[1]]), ir.IntType(8).as_pointer())
+            word = ir.IntType(32)
+            kind = ir.FunctionType(ir.VoidType(), [pointer.type, word, word, word])
+            function = builder.module.declare_intrinsic("llvm.prefetch", [pointer.type], kind)
+            # To be read, to be kept in all caches, data.
+            builder.call(function, [pointer, word(0), word(3), word(1)])
+            return context.get_dummy_value()
+
+        return types.void(array, types.intp), generate
+
+    return cast(Callable[[Any, int], None], prefetch)
+
+
+#: ``prefetch(array, index)`` asks memory for an element that is needed soon; the index must lie in the array.
+prefetch = _no_prefetch if _config.DISABLE_JIT else _compiled_prefetch()
+
+
 @contextlib.contextmanager
 def one_compiler() -> Iterator[None]:
     """Let one process of the host compile while the others wait to load what it compiled."""

@@ -20,6 +20,7 @@ from ps2stream.partitioning.plan import Plan, owner, owners_of_cells
 from ps2stream.routing.index import MAX_CELLS, GridT, Routed, route_by
 from ps2stream.routing.layout import DTYPES, H2, HEAD_SIZE, LEVELS, N_KEYS, Postings
 from ps2stream.routing.route import NOBODY
+from ps2stream.routing.update import COUNT
 from ps2stream.testing.generators import random_point
 from routing.plans import space_plan, text_plan
 
@@ -101,7 +102,8 @@ def test_what_was_added_and_removed_leaves_nothing(seed: int, bits: int, by_text
         grid_t.remove(postings_of(stored[start : start + 6]))
     assert grid_t.n_live == 0
     assert not grid_t._h2.head[LEVELS:].any()
-    assert not grid_t._h2.counts.any()
+    assert not (grid_t._h2.cells & COUNT).any()
+    assert not (grid_t._h2.terms & COUNT).any()
     points = [random_point(rng) for _ in range(10)]
     assert routed(grid_t, points, [TERMS] * 10) == [[NOBODY] * len(TERMS)] * 10
 
@@ -152,7 +154,7 @@ def test_publications_nobody_waits_for_are_discarded_and_the_others_counted_once
 
 
 def _tiny(plan: Plan, storage: MappedStorage | None = None) -> GridT:
-    sizes = {"head": HEAD_SIZE, "keys": 2, "counts": 2}
+    sizes = {"head": HEAD_SIZE, "cells": 2, "terms": 2}
     where = storage or HeapStorage()
     return GridT(plan, where, create_struct(H2, DTYPES, sizes, where))
 
@@ -165,13 +167,13 @@ def test_h2_grows_from_nothing_and_uses_dead_keys_again() -> None:
     for each in kept:
         grid_t.add(postings_of([each]))
     roomy.add(postings_of(kept))
-    size = len(grid_t._h2.keys)
+    size = len(grid_t._h2.cells)
     for _ in range(40):
         passing = random_subscriptions(rng, 3, 1)
         grid_t.add(postings_of(passing))
         grid_t.remove(postings_of(passing))
-    assert len(grid_t._h2.keys) <= 4 * size, "dead keys are dropped, the table does not grow with them"
-    assert grid_t._h2.head[N_KEYS] == np.count_nonzero(grid_t._h2.keys)
+    assert len(grid_t._h2.cells) <= 4 * size, "dead keys are dropped, the table does not grow with them"
+    assert grid_t._h2.head[N_KEYS] == np.count_nonzero(grid_t._h2.cells)
     assert grid_t.n_live == roomy.n_live
     points = [random_point(rng, rng.choice(kept).bounds) for _ in range(40)]
     assert routed(grid_t, points, [TERMS] * 40) == routed(roomy, points, [TERMS] * 40)
@@ -190,7 +192,7 @@ def test_another_process_routes_by_what_the_registrar_wrote(tmp_path: Path) -> N
         assert opened.n_bytes == grid_t.n_bytes
 
 
-@pytest.mark.parametrize("name", ["head", "keys", "counts"])
+@pytest.mark.parametrize("name", ["head", "cells", "terms"])
 def test_a_file_that_was_cut_short_is_reported(tmp_path: Path, name: str) -> None:
     plan = space_plan(random.Random(1), 2, 3)
     GridT.create(plan, MappedStorage(tmp_path)).add(
