@@ -17,7 +17,7 @@ from ps2stream.arrays import HeapStorage, Int64s, MappedStorage, Ragged, create_
 from ps2stream.errors import StateError
 from ps2stream.model.space import WORLD, Grid, Region, cover
 from ps2stream.partitioning.plan import Plan, owner, owners_of_cells
-from ps2stream.routing.index import MAX_CELLS, GridT, Routed, route_by
+from ps2stream.routing.index import MAX_CELLS, GridT, Routed, asked_rows, route_by
 from ps2stream.routing.layout import DTYPES, H2, HEAD_SIZE, LEVELS, N_KEYS, Postings
 from ps2stream.routing.route import NOBODY
 from ps2stream.routing.update import COUNT
@@ -305,3 +305,40 @@ def test_other_owners_change_who_gets_a_publication_but_not_whether_anybody_does
     fresh.add(postings_of(more))
     fresh.remove(postings_of(stored))
     assert adjusted.n_live == fresh.n_live
+
+
+@given(seeds, st.integers(1, 6), st.integers(1, 2))
+@settings(max_examples=15, deadline=None)
+def test_who_is_not_asked_for_would_not_be_routed(seed: int, bits: int, n_versions: int) -> None:
+    rng = random.Random(seed)
+    versions = [GridT.create(space_plan(rng, 3, bits)) for _ in range(n_versions)]
+    stored = [random_subscriptions(rng, 2, 1) for _ in versions]
+    for grid_t, each in zip(versions, stored, strict=True):
+        grid_t.add(postings_of(each))
+    texts = [[rng.choice(TERMS) for _ in range(rng.randint(0, 4))] for _ in range(30)]
+    written = Ragged(np.array([*itertools.chain(*texts)], np.uint64), _starts(texts))
+    posted = {clause[0] for each in itertools.chain(*stored) for clause in each.clauses}
+    assert asked_rows(versions, written).tolist() == [
+        row for row, text in enumerate(texts) if posted & set(text)
+    ], "a term that somebody posts anywhere, in any order and as often as it is written"
+    routed = route_all(versions, [random_point(rng) for _ in texts], [sorted(set(text)) for text in texts])
+    assert set(routed.rows.values.tolist()) <= set(asked_rows(versions, written).tolist())
+    for grid_t, each in zip(versions, stored, strict=True):
+        grid_t.remove(postings_of(each))
+    assert len(asked_rows(versions, written)) == 0
+
+
+def test_owners_are_those_of_the_plan_also_where_tables_were_renamed() -> None:
+    rng = random.Random(3)
+    plan = text_plan(rng, 4, 3)
+    n_tables = len(plan.h1.table_offsets) - 1
+    renamed = plan.h1._replace(
+        cell_owner=np.where(np.arange(64) % 2, plan.h1.cell_owner, np.int32(-1 - n_tables)),
+        renamed_tables=np.zeros(1, np.int32),
+        renames=np.array([[3, 2, 1, 0]], np.int32),
+    )
+    grid_t = GridT.create(replace(plan, h1=renamed))
+    grid_t.add(postings_of([Stored(1, Region(-180, -90, 180, 90), tuple((term,) for term in TERMS))]))
+    points = [random_point(rng) for _ in range(50)]
+    expected = [[grid_t.plan.owner(*point, term) for term in TERMS] for point in points]
+    assert routed(grid_t, points, [TERMS] * 50) == expected

@@ -62,10 +62,7 @@ class Dispatcher:
 
 def _taken(publications: Publications, rows: Int64s) -> Publications:
     """Take some publications, without their texts, which nobody needs any more."""
-    if len(rows) == len(publications.lon):
-        ids = publications.ids
-    else:
-        ids = publications.ids.take(pa.array(rows))
+    ids = publications.ids if len(rows) == len(publications.lon) else publications.ids.take(pa.array(rows))
     lon, lat = frozen(publications.lon[rows]), frozen(publications.lat[rows])
     return Publications(publications.seq[rows], ids, lon, lat, publications.texts.slice(0, 0))
 

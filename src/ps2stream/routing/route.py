@@ -10,7 +10,7 @@ from ps2stream.kernels import kernel, prefetch, signed
 from ps2stream.model.space import Grid, cell_seed, cell_term_key, column_of, row_of
 from ps2stream.partitioning.plan import H1, default_slot, find_term
 from ps2stream.routing.layout import H2, LEVELS
-from ps2stream.routing.update import count_of, short_key
+from ps2stream.routing.update import count_of, short_key, term_key
 
 Flags = npt.NDArray[np.bool_]
 
@@ -27,7 +27,7 @@ def mark_asked(h2: H2, terms: Ragged, asked: Flags) -> None:
     """Mark the publications that have a term of a live subscription, wherever that is; unmark none."""
     for publication in range(len(asked)):
         for i in range(terms.offsets[publication], terms.offsets[publication + 1]):
-            if count_of(h2.terms, short_key(terms.values[i])) > 0:
+            if count_of(h2.terms, term_key(terms.values[i])) > 0:
                 asked[publication] = True
                 break
 

@@ -25,6 +25,12 @@ def short_key(hashed: np.uint64) -> np.uint64:
 
 
 @kernel
+def term_key(term: np.uint64) -> np.uint64:
+    """Return the key of a term in the set of terms: its low bits, as it is a hash already."""
+    return short_key(term << _COUNT_BITS)
+
+
+@kernel
 def find_key(table: UInt64s, key: np.uint64) -> int:
     """Return the place of a key in a counted set, or the free place where it belongs."""
     last = np.uint64(len(table) - 1)
@@ -79,7 +85,7 @@ def count_in(h2: H2, grid: Grid, max_cells: int, postings: Postings, start: int,
                     key = short_key(cell_term_key(seed, postings.terms[i]))
                     _count(h2.cells, key, sign, head, N_KEYS)
         for i in range(first, stop):
-            _count(h2.terms, short_key(postings.terms[i]), sign, head, N_TERM_KEYS)
+            _count(h2.terms, term_key(postings.terms[i]), sign, head, N_TERM_KEYS)
         head[LEVELS + place.level] += sign * n_entries
     return len(postings.offsets) - 1
 
