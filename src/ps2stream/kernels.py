@@ -72,11 +72,11 @@ def _no_prefetch(array: Any, index: int) -> None:
 
 
 def _compiled_prefetch() -> Callable[[Any, int], None]:
-    from llvmlite import ir
+    from llvmlite import ir  # type: ignore[import-untyped]
     from numba.core import types
     from numba.extending import intrinsic
 
-    @intrinsic  # type: ignore[untyped-decorator]
+    @intrinsic
     def prefetch(context: Any, array: Any, index: Any) -> Any:
         def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
             place = context.make_array(signature.args[0])(context, builder, arguments[0])

@@ -130,7 +130,7 @@ def test_composed_letters_taken_apart_and_with_marks_in_any_order() -> None:
         "o\u0302\u0301",
         "Привет",
         "и\u0306",
-        "ＦＵＬＬ",
+        "\uff26\uff35\uff2c\uff2c",
         "ﬁre ½",
         "東京 tokyo",
         "한국ㅠㅠ",

@@ -142,7 +142,8 @@ class GridT:
 
     def _with_room(self, name: str, n_keys: int, n_new: int) -> UInt64s:
         """Return a table with room for more keys: the present one, or another with what is live in it."""
-        head, table = self._h2.head, getattr(self._h2, name)
+        head = self._h2.head
+        table: UInt64s = getattr(self._h2, name)
         n_live, n_places = n_keys + 1, n_keys + 2
         if has_room(table, int(head[n_keys]) + n_new):
             return table

@@ -7,7 +7,7 @@ import numpy.typing as npt
 
 from ps2stream.arrays import Int32s, Int64s, UInt64s
 from ps2stream.kernels import kernel, signed
-from ps2stream.model.space import NO_LIMIT, Grid, cell_seed, cell_term_key, cover
+from ps2stream.model.space import NO_LIMIT, Grid, cell_seed, cell_term_key, cover, mix
 from ps2stream.partitioning.plan import H1, owner
 from ps2stream.routing.layout import H2, LEVELS, N_KEYS, N_TERM_KEYS, Postings
 
@@ -26,8 +26,8 @@ def short_key(hashed: np.uint64) -> np.uint64:
 
 @kernel
 def term_key(term: np.uint64) -> np.uint64:
-    """Return the key of a term in the set of terms: its low bits, as it is a hash already."""
-    return short_key(term << _COUNT_BITS)
+    """Return the key of a term in the set of terms."""
+    return short_key(mix(term))
 
 
 @kernel
