@@ -22,7 +22,7 @@ from pipeline.streams import (
 )
 from ps2stream.matching.layout import OWNED_BEFORE, OWNED_NOW
 from ps2stream.pipeline.dispatcher import Dispatcher
-from ps2stream.pipeline.packets import ROUTED, SAMPLED
+from ps2stream.pipeline.packets import ROUTED, SAMPLED, decode, encode
 from ps2stream.pipeline.registrar import Registrar
 from ps2stream.routing.index import route_by
 from ps2stream.routing.layout import Postings
@@ -146,3 +146,14 @@ def test_a_few_publications_at_equal_distances_are_the_sample(n: int, step: int)
     assert sampled.column("lat").to_pylist() == [-seq / 100 for seq in chosen]
     found = [sorted(terms) for terms in sampled.column("terms").to_pylist()]
     assert found == [sorted(_terms(f"w{seq} word")) for seq in chosen], "discarded or not"
+
+
+def test_packets_outlive_the_slices_that_they_are() -> None:
+    events = random_stream(80, 3)
+    registrar = Registrar(plan_for(events))
+    registrar.decide(updates_of(events))
+    done = Dispatcher(registrar.grid_ts, TOKENIZER).dispatch(publications_of(events))
+    assert len(done.packets) > 1
+    for packet in done.packets.values():
+        assert decode(encode(packet)).to_pylist() == packet.to_pylist()
+        assert len(encode(packet)) < 2 * packet.get_total_buffer_size()

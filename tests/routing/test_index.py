@@ -17,9 +17,10 @@ from ps2stream.arrays import HeapStorage, Int64s, MappedStorage, Ragged, create_
 from ps2stream.errors import StateError
 from ps2stream.model.space import WORLD, Grid, Region, cover
 from ps2stream.partitioning.plan import Plan, owner, owners_of_cells
-from ps2stream.routing.index import MAX_CELLS, GridT, Routed, route_by
+from ps2stream.routing.index import MAX_CELLS, GridT, Routed, asked_rows, route_by
 from ps2stream.routing.layout import DTYPES, H2, HEAD_SIZE, LEVELS, N_KEYS, Postings
 from ps2stream.routing.route import NOBODY
+from ps2stream.routing.update import COUNT
 from ps2stream.testing.generators import random_point
 from routing.plans import space_plan, text_plan
 
@@ -101,7 +102,8 @@ def test_what_was_added_and_removed_leaves_nothing(seed: int, bits: int, by_text
         grid_t.remove(postings_of(stored[start : start + 6]))
     assert grid_t.n_live == 0
     assert not grid_t._h2.head[LEVELS:].any()
-    assert not grid_t._h2.counts.any()
+    assert not (grid_t._h2.cells & COUNT).any()
+    assert not (grid_t._h2.terms & COUNT).any()
     points = [random_point(rng) for _ in range(10)]
     assert routed(grid_t, points, [TERMS] * 10) == [[NOBODY] * len(TERMS)] * 10
 
@@ -152,7 +154,7 @@ def test_publications_nobody_waits_for_are_discarded_and_the_others_counted_once
 
 
 def _tiny(plan: Plan, storage: MappedStorage | None = None) -> GridT:
-    sizes = {"head": HEAD_SIZE, "keys": 2, "counts": 2}
+    sizes = {"head": HEAD_SIZE, "cells": 2, "terms": 2}
     where = storage or HeapStorage()
     return GridT(plan, where, create_struct(H2, DTYPES, sizes, where))
 
@@ -165,13 +167,13 @@ def test_h2_grows_from_nothing_and_uses_dead_keys_again() -> None:
     for each in kept:
         grid_t.add(postings_of([each]))
     roomy.add(postings_of(kept))
-    size = len(grid_t._h2.keys)
+    size = len(grid_t._h2.cells)
     for _ in range(40):
         passing = random_subscriptions(rng, 3, 1)
         grid_t.add(postings_of(passing))
         grid_t.remove(postings_of(passing))
-    assert len(grid_t._h2.keys) <= 4 * size, "dead keys are dropped, the table does not grow with them"
-    assert grid_t._h2.head[N_KEYS] == np.count_nonzero(grid_t._h2.keys)
+    assert len(grid_t._h2.cells) <= 4 * size, "dead keys are dropped, the table does not grow with them"
+    assert grid_t._h2.head[N_KEYS] == np.count_nonzero(grid_t._h2.cells)
     assert grid_t.n_live == roomy.n_live
     points = [random_point(rng, rng.choice(kept).bounds) for _ in range(40)]
     assert routed(grid_t, points, [TERMS] * 40) == routed(roomy, points, [TERMS] * 40)
@@ -190,7 +192,7 @@ def test_another_process_routes_by_what_the_registrar_wrote(tmp_path: Path) -> N
         assert opened.n_bytes == grid_t.n_bytes
 
 
-@pytest.mark.parametrize("name", ["head", "keys", "counts"])
+@pytest.mark.parametrize("name", ["head", "cells", "terms"])
 def test_a_file_that_was_cut_short_is_reported(tmp_path: Path, name: str) -> None:
     plan = space_plan(random.Random(1), 2, 3)
     GridT.create(plan, MappedStorage(tmp_path)).add(
@@ -303,3 +305,40 @@ def test_other_owners_change_who_gets_a_publication_but_not_whether_anybody_does
     fresh.add(postings_of(more))
     fresh.remove(postings_of(stored))
     assert adjusted.n_live == fresh.n_live
+
+
+@given(seeds, st.integers(1, 6), st.integers(1, 2))
+@settings(max_examples=15, deadline=None)
+def test_who_is_not_asked_for_would_not_be_routed(seed: int, bits: int, n_versions: int) -> None:
+    rng = random.Random(seed)
+    versions = [GridT.create(space_plan(rng, 3, bits)) for _ in range(n_versions)]
+    stored = [random_subscriptions(rng, 2, 1) for _ in versions]
+    for grid_t, each in zip(versions, stored, strict=True):
+        grid_t.add(postings_of(each))
+    texts = [[rng.choice(TERMS) for _ in range(rng.randint(0, 4))] for _ in range(30)]
+    written = Ragged(np.array([*itertools.chain(*texts)], np.uint64), _starts(texts))
+    posted = {clause[0] for each in itertools.chain(*stored) for clause in each.clauses}
+    assert asked_rows(versions, written).tolist() == [
+        row for row, text in enumerate(texts) if posted & set(text)
+    ], "a term that somebody posts anywhere, in any order and as often as it is written"
+    routed = route_all(versions, [random_point(rng) for _ in texts], [sorted(set(text)) for text in texts])
+    assert set(routed.rows.values.tolist()) <= set(asked_rows(versions, written).tolist())
+    for grid_t, each in zip(versions, stored, strict=True):
+        grid_t.remove(postings_of(each))
+    assert len(asked_rows(versions, written)) == 0
+
+
+def test_owners_are_those_of_the_plan_also_where_tables_were_renamed() -> None:
+    rng = random.Random(3)
+    plan = text_plan(rng, 4, 3)
+    n_tables = len(plan.h1.table_offsets) - 1
+    renamed = plan.h1._replace(
+        cell_owner=np.where(np.arange(64) % 2, plan.h1.cell_owner, np.int32(-1 - n_tables)),
+        renamed_tables=np.zeros(1, np.int32),
+        renames=np.array([[3, 2, 1, 0]], np.int32),
+    )
+    grid_t = GridT.create(replace(plan, h1=renamed))
+    grid_t.add(postings_of([Stored(1, Region(-180, -90, 180, 90), tuple((term,) for term in TERMS))]))
+    points = [random_point(rng) for _ in range(50)]
+    expected = [[grid_t.plan.owner(*point, term) for term in TERMS] for point in points]
+    assert routed(grid_t, points, [TERMS] * 50) == expected

@@ -72,19 +72,30 @@ def owner(h1: H1, cell: int, term: np.uint64) -> int:
 def _listed(h1: H1, table: int, term: np.uint64) -> int:
     """Return the worker of a term in a table."""
     low, stop = h1.table_offsets[table], h1.table_offsets[table + 1]
-    high = stop
+    slot = find_term(h1.table_terms, low, stop, term)
+    if slot < stop and h1.table_terms[slot] == term:
+        return signed(h1.table_workers[slot])
+    first, last = h1.default_offsets[table], h1.default_offsets[table + 1]
+    return signed(h1.default_workers[default_slot(term, first, last)])
+
+
+@kernel
+def find_term(terms: UInt64s, low: int, high: int, term: np.uint64) -> int:
+    """Return the first place between two others, the latter left out, where a term is not above."""
     while low < high:
         middle = (low + high) >> 1
-        if h1.table_terms[middle] < term:
+        if terms[middle] < term:
             low = middle + 1
         else:
             high = middle
-    if low < stop and h1.table_terms[low] == term:
-        return signed(h1.table_workers[low])
-    first = h1.default_offsets[table]
-    n = np.uint64(h1.default_offsets[table + 1] - first)
+    return low
+
+
+@kernel
+def default_slot(term: np.uint64, first: int, stop: int) -> int:
+    """Pick one of some default workers for a term that a table does not hold."""
     # The low bits of a hash pick its place in tables; the high ones decide here.
-    return signed(h1.default_workers[first + signed((term >> np.uint64(32)) % n)])
+    return first + signed((term >> np.uint64(32)) % np.uint64(stop - first))
 
 
 def owners_of_terms(n_cells: int, terms: UInt64s, workers: Int32s, n_workers: int) -> H1:

@@ -22,7 +22,7 @@ from ps2stream.model.schemas import BEFORE_ALL_SEQS
 from ps2stream.partitioning.load import Costs, LoadFunction
 from ps2stream.partitioning.plan import Plan, balance_of
 from ps2stream.partitioning.sample import LIST_GRID, LIST_MAX_CELLS, Sample
-from ps2stream.pipeline.dispatcher import packet_of
+from ps2stream.pipeline.dispatcher import packets_of
 from ps2stream.pipeline.worker import Worker
 from ps2stream.registry.segments import ragged_of
 from ps2stream.routing.index import GridT, route_by
@@ -108,12 +108,13 @@ def try_plan(plan: Plan, sample: Sample, settings: Settings | None = None) -> Tr
     publications = _publications(sample)
     terms = Ragged(frozen(sample.terms.values), frozen(sample.terms.offsets))
     routed = route_by([grid_t], publications.lon, publications.lat, terms)
+    packets = packets_of(publications, terms, routed)
     work = [
         _try_worker(
             Worker(number, GI2.create(index_settings)),
             subs,
             frozen(stored_rows[stored.values == number]),
-            packet_of(publications, terms, routed, number),
+            packets[number],
         )
         for number in range(plan.n_workers)
     ]

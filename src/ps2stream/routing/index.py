@@ -15,14 +15,26 @@ from ps2stream.arrays import (
     MappedStorage,
     Ragged,
     Storage,
+    UInt64s,
     create_struct,
     n_bytes,
     open_struct,
 )
 from ps2stream.partitioning.plan import Plan
-from ps2stream.routing.layout import DTYPES, H2, HEAD_SIZE, N_LIVE, Postings, needed_sizes
-from ps2stream.routing.route import fan_out, route
-from ps2stream.routing.update import Destinations, count_in, destinations, group, rehash
+from ps2stream.routing.layout import (
+    DTYPES,
+    H2,
+    HEAD_SIZE,
+    N_KEYS,
+    N_LIVE,
+    N_PLACES,
+    N_TERM_KEYS,
+    N_TERM_PLACES,
+    Postings,
+    needed_sizes,
+)
+from ps2stream.routing.route import Flags, fan_out, mark_asked, mark_live, name_owners
+from ps2stream.routing.update import Destinations, count_in, destinations, group, has_room, rehash
 
 #: Up to this many cells a region is counted on the finest level of H2.
 MAX_CELLS = 64
@@ -64,8 +76,10 @@ class GridT:
     @classmethod
     def create(cls, plan: Plan, storage: Storage | None = None) -> GridT:
         storage = storage or HeapStorage()
-        sizes = {"head": HEAD_SIZE, "keys": 1 << 12, "counts": 1 << 12}
-        return cls(plan, storage, create_struct(H2, DTYPES, sizes, storage))
+        sizes = {"head": HEAD_SIZE, "cells": 1 << 12, "terms": 1 << 10}
+        h2 = create_struct(H2, DTYPES, sizes, storage)
+        h2.head[N_PLACES], h2.head[N_TERM_PLACES] = len(h2.cells), len(h2.terms)
+        return cls(plan, storage, h2)
 
     @classmethod
     def open(cls, plan: Plan, storage: MappedStorage) -> GridT:
@@ -106,10 +120,14 @@ class GridT:
         """Return the index for a plan that differs only in who owns what; H2 holds for it as it is."""
         return GridT(plan, self._storage, self._h2)
 
+    def mark_asked(self, terms: Ragged, asked: Flags) -> None:
+        """Mark the publications that have a term of a live subscription, wherever that is; unmark none."""
+        mark_asked(self._h2, terms, asked)
+
     def find_owners(self, lon: Float64s, lat: Float64s, terms: Ragged, owners: Int32s) -> None:
         """Write for every term of every publication the worker that has to look it up, or NOBODY."""
-        grids = (self.plan.grid, self.h2_grid)
-        route(self._h2, self.plan.h1, grids, (lon, lat), terms.offsets, terms.values, owners)
+        mark_live(self._h2, self.h2_grid, (lon, lat), terms.offsets, terms.values, owners)
+        name_owners(self.plan.h1, self.plan.grid, (lon, lat), terms.offsets, terms.values, owners)
 
     def _count(self, postings: Postings, sign: int) -> None:
         row = 0
@@ -117,13 +135,31 @@ class GridT:
             row = count_in(self._h2, self.h2_grid, MAX_CELLS, postings, row, sign)
             if row == len(postings.offsets) - 1:
                 return
-            # Dead keys may be what fills the table: double only where live ones do.
-            needed = self.n_live + MAX_CELLS * int(postings.offsets[row + 1] - postings.offsets[row])
-            size = max(len(self._h2.keys), 1 << (2 * needed).bit_length())
-            keys = self._storage.create("keys", np.uint64, size)
-            counts = self._storage.create("counts", np.int32, size)
-            rehash(self._h2, keys, counts)
-            self._h2 = self._h2._replace(keys=keys, counts=counts)
+            n_clauses = int(postings.offsets[row + 1] - postings.offsets[row])
+            cells = self._with_room("cells", N_KEYS, MAX_CELLS * n_clauses)
+            terms = self._with_room("terms", N_TERM_KEYS, n_clauses)
+            self._h2 = self._h2._replace(cells=cells, terms=terms)
+
+    def _with_room(self, name: str, n_keys: int, n_new: int) -> UInt64s:
+        """Return a table with room for more keys: the present one, or another with what is live in it."""
+        head = self._h2.head
+        table: UInt64s = getattr(self._h2, name)
+        n_live, n_places = n_keys + 1, n_keys + 2
+        if has_room(table, int(head[n_keys]) + n_new):
+            return table
+        # Dead keys may be what fills the table: double only where live ones do.
+        needed = int(head[n_live]) + n_new
+        roomy = self._storage.create(name, np.uint64, max(len(table), 1 << (2 * needed).bit_length()))
+        head[n_keys], head[n_places] = rehash(table, roomy), len(roomy)
+        return roomy
+
+
+def asked_rows(versions: Sequence[GridT], terms: Ragged) -> Int64s:
+    """Return the publications that anybody may wait for; their terms need not be sorted yet."""
+    asked = np.zeros(terms.n_rows, np.bool_)
+    for grid_t in versions:
+        grid_t.mark_asked(terms, asked)
+    return np.flatnonzero(asked)
 
 
 def route_by(versions: Sequence[GridT], lon: Float64s, lat: Float64s, terms: Ragged) -> Routed:

@@ -3,6 +3,9 @@
 H1 comes with the plan and never changes. H2 knows which terms have a live subscription in a
 cell: a counted set of (level, cell, term). The paper's H2 maps to workers; here the worker is
 what H1 says for that cell and term, so nothing is stored twice. Counts make H2 shrink again.
+
+A second, far smaller set counts the terms alone. Most terms of a stream are nobody's, wherever they are
+written, and are turned down there before any cell is looked at.
 """
 
 from __future__ import annotations
@@ -11,32 +14,38 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ps2stream.arrays import Float64s, Int32s, Int64s, UInt64s, table_size
+from ps2stream.arrays import Float64s, Int64s, UInt64s
 
-# Positions in `head`.
-N_KEYS, N_LIVE = range(2)
+# Positions in `head`: of each table its keys, those that are live, and its length.
+N_KEYS, N_LIVE, N_PLACES = range(3)
+N_TERM_KEYS, N_LIVE_TERMS, N_TERM_PLACES = range(3, 6)
 #: head[LEVELS + l] counts the entries on level l, so that look-ups skip unused levels.
-LEVELS = 2
-HEAD_SIZE = 40
+LEVELS = 6
+HEAD_SIZE = 44
 
 
 class H2(NamedTuple):
-    """Open addressing: key of (level, cell, term) -> live clauses posted there; key 0 is free."""
+    """Two counted sets: (level, cell, term), and term. Both count live clauses posted there.
+
+    An entry has 36 bits of a hash, never 0, and 28 bits of its count, so that one access reads both. Where
+    two share their bits they are counted together: H2 then holds too much, never too little. With n
+    entries that concerns one look-up in 2**36 / n, and no (cell, term) can have 2**28 live clauses in the
+    memory of one host.
+    """
 
     head: Int64s
-    keys: UInt64s
-    counts: Int32s
+    cells: UInt64s
+    terms: UInt64s
 
 
-DTYPES = {"head": np.int64, "keys": np.uint64, "counts": np.int32}
+DTYPES = {"head": np.int64, "cells": np.uint64, "terms": np.uint64}
 
 
 def needed_sizes(h2: H2) -> dict[str, int]:
     """Say how long the arrays have to be for what ``head`` counts."""
     if len(h2.head) < HEAD_SIZE:
         return {"head": HEAD_SIZE}
-    size = max(int(h2.head[N_KEYS]) + 1, table_size(h2.keys, h2.counts))
-    return {"keys": size, "counts": size}
+    return {"cells": int(h2.head[N_PLACES]), "terms": int(h2.head[N_TERM_PLACES])}
 
 
 class Postings(NamedTuple):

@@ -7,21 +7,62 @@ import numpy.typing as npt
 
 from ps2stream.arrays import Int32s, Int64s, UInt64s
 from ps2stream.kernels import kernel, signed
-from ps2stream.model.space import NO_LIMIT, Grid, cell_seed, cell_term_key, cover
+from ps2stream.model.space import NO_LIMIT, Grid, cell_seed, cell_term_key, cover, mix
 from ps2stream.partitioning.plan import H1, owner
-from ps2stream.routing.layout import H2, LEVELS, N_KEYS, N_LIVE, Postings
+from ps2stream.routing.layout import H2, LEVELS, N_KEYS, N_TERM_KEYS, Postings
+
+_COUNT_BITS = np.uint64(28)
+#: The bits of an entry that count.
+COUNT = (np.uint64(1) << _COUNT_BITS) - np.uint64(1)
 
 Destinations = npt.NDArray[np.bool_]
 
 
 @kernel
-def find_key(keys: UInt64s, key: np.uint64) -> int:
-    """Return the place of a key in the table, or the free place where it belongs."""
-    last = np.uint64(len(keys) - 1)
+def short_key(hashed: np.uint64) -> np.uint64:
+    """Return the 36 bits of a hash that a counted set keeps; never 0."""
+    return max(hashed >> _COUNT_BITS, np.uint64(1))
+
+
+@kernel
+def term_key(term: np.uint64) -> np.uint64:
+    """Return the key of a term in the set of terms."""
+    return short_key(mix(term))
+
+
+@kernel
+def find_key(table: UInt64s, key: np.uint64) -> int:
+    """Return the place of a key in a counted set, or the free place where it belongs."""
+    last = np.uint64(len(table) - 1)
     place = key & last
-    while keys[place] != np.uint64(0) and keys[place] != key:
+    while table[place] != np.uint64(0) and table[place] >> _COUNT_BITS != key:
         place = (place + np.uint64(1)) & last
     return signed(place)
+
+
+@kernel
+def count_of(table: UInt64s, key: np.uint64) -> int:
+    """Return how often a key is counted."""
+    return signed(table[find_key(table, key)] & COUNT)
+
+
+@kernel
+def _count(table: UInt64s, key: np.uint64, sign: int, head: Int64s, n_keys: int) -> None:
+    """Count a key once more or less; ``head[n_keys]`` counts keys, and the next place live ones."""
+    at = find_key(table, key)
+    if table[at] == np.uint64(0):
+        table[at] = key << _COUNT_BITS
+        head[n_keys] += 1
+    if table[at] & COUNT == np.uint64(0):
+        head[n_keys + 1] += 1
+    table[at] = table[at] + np.uint64(1) if sign > 0 else table[at] - np.uint64(1)
+    if table[at] & COUNT == np.uint64(0):
+        head[n_keys + 1] -= 1
+
+
+@kernel
+def has_room(table: UInt64s, n_keys: int) -> bool:
+    return 10 * n_keys <= 7 * len(table)
 
 
 @kernel
@@ -32,38 +73,32 @@ def count_in(h2: H2, grid: Grid, max_cells: int, postings: Postings, start: int,
         first, stop = postings.offsets[row], postings.offsets[row + 1]
         place = cover(grid, postings.bounds, 4 * row, max_cells)
         n_entries = (stop - first) * place.n_columns * place.n_rows
-        if 10 * (head[N_KEYS] + n_entries) > 7 * len(h2.keys):
+        if not has_room(h2.cells, head[N_KEYS] + n_entries):
+            return row
+        if not has_room(h2.terms, head[N_TERM_KEYS] + stop - first):
             return row
         last = (1 << (grid.bits - place.level)) - 1
         for r in range(place.n_rows):
             for c in range(place.n_columns):
                 seed = cell_seed(place.level, (place.column + c) & last, place.row + r)
                 for i in range(first, stop):
-                    key = cell_term_key(seed, postings.terms[i])
-                    at = find_key(h2.keys, key)
-                    if h2.keys[at] == np.uint64(0):
-                        h2.keys[at] = key
-                        head[N_KEYS] += 1
-                    if h2.counts[at] == 0:
-                        head[N_LIVE] += 1
-                    h2.counts[at] += sign
-                    if h2.counts[at] == 0:
-                        head[N_LIVE] -= 1
+                    key = short_key(cell_term_key(seed, postings.terms[i]))
+                    _count(h2.cells, key, sign, head, N_KEYS)
+        for i in range(first, stop):
+            _count(h2.terms, term_key(postings.terms[i]), sign, head, N_TERM_KEYS)
         head[LEVELS + place.level] += sign * n_entries
     return len(postings.offsets) - 1
 
 
 @kernel
-def rehash(h2: H2, keys: UInt64s, counts: Int32s) -> None:
-    """Move what is live into another table."""
+def rehash(old: UInt64s, new: UInt64s) -> int:
+    """Move what is live into another table; return the number of its keys."""
     n = 0
-    for old in range(len(h2.keys)):
-        if h2.counts[old] != 0:
-            place = find_key(keys, h2.keys[old])
-            keys[place] = h2.keys[old]
-            counts[place] = h2.counts[old]
+    for entry in old:
+        if entry & COUNT != np.uint64(0):
+            new[find_key(new, entry >> _COUNT_BITS)] = entry
             n += 1
-    h2.head[N_KEYS] = n
+    return n
 
 
 @kernel

@@ -1,34 +1,36 @@
 """Texts to sets of term hashes.
 
-:func:`~ps2stream.text.terms.terms_of` is the definition. :meth:`Tokenizer.tokenize` computes the
-same on a whole Arrow array, by two roads that are chosen row by row:
+:func:`~ps2stream.text.terms.terms_of` is the definition. :class:`Tokenizer` computes the same on a whole
+Arrow array, by three roads that are chosen row by row:
 
 - A row of ASCII needs no normalisation and folds by adding 32 to capitals, so one kernel does it all.
-- All other rows are copied into lines of one buffer (newlines inside a row become spaces; neither is a word
-  character nor changes its neighbours), go through Python's own Unicode tables, and are cut by a kernel
-  that looks word characters up in a table made by the regular expression itself. Lines are normalised one
-  by one: normalising all of them as one string loses Python's quick check for what is already
-  normal, and was three times slower where a fifth of the rows was not. Case folding is done at
-  once: unlike ``lower``, with its final sigma, it looks at one character at a time. Nothing but a
-  newline normalises or folds to one, so lines stay lines.
+- Other rows are normalised and folded character by character in a kernel, by tables (``text.foreign``).
+- Rows with a character that these tables leave open are copied into lines of one buffer (newlines inside a
+  row become spaces; neither is a word character nor changes its neighbours), go through Python's own
+  Unicode tables, and are cut by a kernel that looks word characters up in a table made by the regular
+  expression itself. Lines are normalised one by one: normalising all of them as one string loses Python's
+  quick check for what is already normal, and was three times slower where a fifth of the rows was not. Case
+  folding is done at once: unlike ``lower``, with its final sigma, it looks at one character at a time.
+  Nothing but a newline normalises or folds to one, so lines stay lines.
 """
 
 from __future__ import annotations
 
-import functools
 import re
 import unicodedata
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
 from ps2stream.arrays import Int64s, Ragged, UInt64s
 from ps2stream.kernels import kernel
-from ps2stream.text.hashing import Bytes, hash_term, xxh64
+from ps2stream.text.characters import Flags, characters, word_characters
+from ps2stream.text.foreign import cut_foreign
+from ps2stream.text.hashing import Bytes, xxh64
 from ps2stream.text.spans import spans_of
+from ps2stream.text.stops import is_stopped, stop_table
 from ps2stream.text.terms import terms_of
 
 __all__ = [
@@ -36,32 +38,19 @@ __all__ = [
     "Tokenizer",
     "fold_ascii",
     "is_stopped",
+    "seal",
     "sort_distinct",
     "splice",
     "terms_of",
     "word_characters",
 ]
 
-Flags = npt.NDArray[np.bool_]
-
-_N_CODE_POINTS = 0x110000
 _NEWLINE = 10
 _SPACE = 32
 _SHORT_ROW = 32
 
 #: Whether a byte is a word character of ASCII.
 ASCII_WORD = np.array([code < 128 and bool(re.match(r"\w", chr(code))) for code in range(256)])
-
-
-@functools.cache
-def word_characters() -> Flags:
-    """Tell for every code point whether ``\\w`` matches it; made by the regular expression itself."""
-    surrogates = range(0xD800, 0xE000)
-    everything = "".join(" " if code in surrogates else chr(code) for code in range(_N_CODE_POINTS))
-    flags = np.zeros(_N_CODE_POINTS, dtype=np.bool_)
-    for run in re.finditer(r"\w+", everything):
-        flags[run.start() : run.end()] = True
-    return flags
 
 
 @dataclass(frozen=True)
@@ -80,7 +69,7 @@ class Tokenizer:
             raise TypeError(f"stop_words must be several strings; got the one string {stop_words!r}")
         terms: frozenset[str] = frozenset().union(*map(terms_of, stop_words))
         object.__setattr__(self, "stop_words", terms)
-        object.__setattr__(self, "stop_table", _stop_table(terms))
+        object.__setattr__(self, "stop_table", stop_table(terms))
 
     def terms_of(self, text: str) -> frozenset[str]:
         """Return the terms of one text that are no stop words."""
@@ -91,14 +80,24 @@ class Tokenizer:
 
         Bytes that are not UTF-8 (Arrow does not check) separate terms, as U+FFFD would.
         """
+        return seal(self.cut(texts), np.arange(len(texts)))
+
+    def cut(self, texts: pa.Array) -> Ragged:
+        """Return each text's term hashes as they are written, in their order and with repeats.
+
+        Most of the time of :meth:`tokenize` goes into sorting: who needs the terms of few rows only should
+        :func:`seal` only these.
+        """
         spans = spans_of(texts)
         with np.errstate(over="ignore"):
             terms, foreign = _cut_ascii(fold_ascii(spans.data), spans.offsets, self.stop_table)
             if len(foreign) == 0:
                 return terms
-            lines = _join_lines(spans.data, spans.offsets, foreign)
-            normal = np.frombuffer(_normalize_lines(lines.tobytes()), dtype=np.uint8)
-            patch = _cut_lines(normal, len(foreign), word_characters(), self.stop_table)
+            patch, hard = cut_foreign(spans.data, spans.offsets, foreign, characters(), self.stop_table)
+            if len(hard):
+                lines = _join_lines(spans.data, spans.offsets, foreign[hard])
+                normal = np.frombuffer(_normalize_lines(lines.tobytes()), dtype=np.uint8)
+                patch = splice(patch, hard, _cut_lines(normal, len(hard), word_characters(), self.stop_table))
             return splice(terms, foreign, patch)
 
 
@@ -138,43 +137,23 @@ def sort_distinct(values: UInt64s, first: int, end: int) -> int:
     return kept
 
 
-def _stop_table(terms: frozenset[str]) -> UInt64s:
-    """Build an open-addressing hash set, at most a quarter full; 0 marks a free slot."""
-    if not terms:
-        return np.zeros(0, dtype=np.uint64)
-    table = np.zeros(1 << (4 * len(terms) - 1).bit_length(), dtype=np.uint64)
-    for hashed in sorted(map(hash_term, terms)):
-        slot = hashed % len(table)
-        while table[slot] != 0:
-            slot = (slot + 1) % len(table)
-        table[slot] = hashed
-    return table
-
-
 @kernel
-def is_stopped(hashed: np.uint64, stops: UInt64s) -> bool:
-    """Tell whether a hash is in a table of stop words that is not empty."""
-    mask = len(stops) - 1
-    slot = np.int64(hashed & np.uint64(mask))
-    while stops[slot] != np.uint64(0):
-        if stops[slot] == hashed:
-            return True
-        slot = (slot + 1) & mask
-    return False
-
-
-@kernel
-def _seal(values: UInt64s, first: int, end: int, stops: UInt64s) -> int:
-    """Sort a finished row ``values[first:end]``, drop duplicates and stop words; return its new end."""
-    end = sort_distinct(values, first, end)
-    if len(stops) == 0:
-        return end
-    kept = first
-    for at in range(first, end):
-        if not is_stopped(values[at], stops):
-            values[kept] = values[at]
-            kept += 1
-    return kept
+def seal(terms: Ragged, rows: Int64s) -> Ragged:
+    """Copy some rows, each sorted and without its duplicates."""
+    n_terms = 0
+    for row in rows:
+        n_terms += terms.offsets[row + 1] - terms.offsets[row]
+    values = np.empty(n_terms, dtype=np.uint64)
+    offsets = np.zeros(len(rows) + 1, dtype=np.int64)
+    end = 0
+    for i in range(len(rows)):
+        first = end
+        for slot in range(terms.offsets[rows[i]], terms.offsets[rows[i] + 1]):
+            values[end] = terms.values[slot]
+            end += 1
+        end = sort_distinct(values, first, end)
+        offsets[i + 1] = end
+    return Ragged(values[:end], offsets)
 
 
 @kernel
@@ -196,15 +175,14 @@ def _cut_ascii(folded: Bytes, offsets: Int64s, stops: UInt64s) -> tuple[Ragged, 
                 at += 1
             if at > start:
                 hashes[end] = xxh64(folded, start, at)
-                end += 1
+                if not is_stopped(hashes[end], stops):
+                    end += 1
             else:
                 at += 1
         if at < stop:
             end = first
             foreign[n_foreign] = row
             n_foreign += 1
-        else:
-            end = _seal(hashes, first, end, stops)
         ends[row + 1] = end
     return Ragged(hashes[:end], ends), foreign[:n_foreign]
 
@@ -246,19 +224,19 @@ def _cut_lines(data: Bytes, n_lines: int, is_word: Flags, stops: UInt64s) -> Rag
     """Hash the terms of lines of normalised UTF-8; each line ends with a newline."""
     hashes = np.empty(len(data) // 2 + 1, dtype=np.uint64)
     ends = np.zeros(n_lines + 1, dtype=np.int64)
-    end, line, first = 0, 0, 0
+    end, line = 0, 0
     start, at = 0, 0
     while at < len(data):
         code, size = _character(data, at)
         if not is_word[code]:
             if at > start:
                 hashes[end] = xxh64(data, start, at)
-                end += 1
+                if not is_stopped(hashes[end], stops):
+                    end += 1
             start = at + size
             if code == _NEWLINE:
-                end = _seal(hashes, first, end, stops)
                 line += 1
-                ends[line] = first = end
+                ends[line] = end
         at += size
     return Ragged(hashes[:end], ends)
 
