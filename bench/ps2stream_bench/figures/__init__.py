@@ -31,6 +31,7 @@ MODULES: dict[str, str] = {
     "matches": "matches",
     "gi2": "gi2",
     "journal": "journal",
+    "roles": "roles",
     "prediction": "prediction",
     "planning": "planning",
     "sensitivity": "sensitivity",

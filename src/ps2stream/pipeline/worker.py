@@ -5,16 +5,29 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 
-from ps2stream.arrays import Int64s, frozen
+from ps2stream.arrays import Int64s, Ragged, frozen
+from ps2stream.kernels import kernel
 from ps2stream.matching.index import GI2
-from ps2stream.matching.layout import Probes
+from ps2stream.matching.layout import Found, Probes
 from ps2stream.model.schemas import BEFORE_ALL_SEQS
 from ps2stream.pipeline.packets import CELL_LOADS, FOUND
-from ps2stream.registry.segments import BEGIN, DROP, END, MOVE, ragged_of, rows_of, subscriptions_of
+from ps2stream.registry.segments import (
+    BEGIN,
+    DROP,
+    END,
+    MOVE,
+    large_lists,
+    ragged_of,
+    rows_of,
+    subscriptions_of,
+)
 
 #: Counters that only grow while an index is used; the others say what is stored.
 WORK_COUNTERS = ("publications", "lookups", "candidates", "matches")
 CellCounters = dict[str, Int64s]
+
+#: Up to this many matches of a publication are sorted by insertion.
+_FEW = 32
 
 
 class Worker:
@@ -79,8 +92,60 @@ class Worker:
             ),
             horizon,
         )
-        rows = found.publication
-        ids = packet.column("id").take(pa.array(rows))
-        return pa.RecordBatch.from_arrays(
-            [pa.array(seq[rows]), ids, pa.array(found.subscription)], schema=FOUND
-        )
+        rows, seqs = by_publication(found, len(seq))
+        columns = [
+            pa.array(seq[rows]),
+            packet.column("id").take(pa.array(rows)),
+            large_lists(pa.array(seqs.values), seqs.offsets),
+        ]
+        return pa.RecordBatch.from_arrays(columns, schema=FOUND)
+
+
+def by_publication(found: Found, n_publications: int) -> tuple[Int64s, Ragged]:
+    """Put the matches of each publication together: return the rows that have any, and ascending seqs."""
+    n_rows, ends = 0, np.zeros(n_publications + 1, np.int64)
+    rows, seqs = np.empty(n_publications, np.int64), np.empty(len(found.subscription), np.int64)
+    n_rows = _group(frozen(found.publication), frozen(found.subscription), ends, rows, seqs)
+    offsets = np.zeros(n_rows + 1, np.int64)
+    offsets[1:] = ends[rows[:n_rows] + 1]
+    return rows[:n_rows], Ragged(seqs, offsets)
+
+
+@kernel
+def _group(publication: Int64s, subscription: Int64s, ends: Int64s, rows: Int64s, seqs: Int64s) -> int:
+    """Sort by counting, then within each publication; return how many rows have matches.
+
+    ``ends`` comes with zeros, and has where the matches of row ``i`` end in its entry ``i + 1`` at last.
+    """
+    for i in range(len(publication)):
+        ends[publication[i] + 1] += 1
+    n_rows, start = 0, 0
+    for row in range(len(rows)):
+        if ends[row + 1] > 0:
+            rows[n_rows] = row
+            n_rows += 1
+        count = ends[row + 1]
+        ends[row + 1] = start
+        start += count
+    for i in range(len(publication)):
+        row = publication[i]
+        seqs[ends[row + 1]] = subscription[i]
+        ends[row + 1] += 1
+    for i in range(n_rows):
+        sort_seqs(seqs[ends[rows[i]] : ends[rows[i] + 1]])
+    return n_rows
+
+
+@kernel
+def sort_seqs(seqs: Int64s) -> None:
+    """Sort a few seqs in place; they come as a few runs that ascend, one for each list they were found in."""
+    if len(seqs) > _FEW:
+        seqs.sort()
+        return
+    for i in range(1, len(seqs)):
+        seq = seqs[i]
+        j = i - 1
+        while j >= 0 and seqs[j] > seq:
+            seqs[j + 1] = seqs[j]
+            j -= 1
+        seqs[j + 1] = seq

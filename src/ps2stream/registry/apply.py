@@ -25,7 +25,8 @@ def hash_ids(data: UInt8s, offsets: Int64s, hashes: UInt64s) -> None:
 
 @kernel
 def _same_id(arrays: RegistryArrays, version: int, updates: IdUpdates, row: int) -> bool:
-    start, length = arrays.id_offsets[version], arrays.id_offsets[version + 1] - arrays.id_offsets[version]
+    start = arrays.names[2 * version + 1]
+    length = arrays.names[2 * version + 3] - start
     first = updates.id_offsets[row]
     if updates.id_offsets[row + 1] - first != length:
         return False
@@ -66,12 +67,12 @@ def apply(arrays: RegistryArrays, updates: IdUpdates, verdicts: Verdicts) -> Non
             head[N_ENDED] += 1
         if updates.is_subscribe[row]:
             version = head[N_VERSIONS]
-            arrays.seq_from[version] = updates.seq[row]
+            arrays.names[2 * version] = updates.seq[row]
             arrays.seq_to[version] = FOREVER
             for i in range(updates.id_offsets[row], updates.id_offsets[row + 1]):
                 arrays.id_data[head[N_ID_BYTES]] = updates.id_data[i]
                 head[N_ID_BYTES] += 1
-            arrays.id_offsets[version + 1] = head[N_ID_BYTES]
+            arrays.names[2 * version + 3] = head[N_ID_BYTES]
             if current < 0:
                 head[N_IDS] += 1
             arrays.map_hash[place] = updates.id_hash[row]
