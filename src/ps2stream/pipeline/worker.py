@@ -103,49 +103,49 @@ class Worker:
 
 def by_publication(found: Found, n_publications: int) -> tuple[Int64s, Ragged]:
     """Put the matches of each publication together: return the rows that have any, and ascending seqs."""
-    n_rows, ends = 0, np.zeros(n_publications + 1, np.int64)
-    rows, seqs = np.empty(n_publications, np.int64), np.empty(len(found.subscription), np.int64)
-    n_rows = _group(frozen(found.publication), frozen(found.subscription), ends, rows, seqs)
-    offsets = np.zeros(n_rows + 1, np.int64)
-    offsets[1:] = ends[rows[:n_rows] + 1]
-    return rows[:n_rows], Ragged(seqs, offsets)
+    offsets, rows = np.zeros(n_publications + 1, np.int64), np.empty(n_publications, np.int64)
+    seqs = np.empty(len(found.subscription), np.int64)
+    n_rows = _group(frozen(found.publication), frozen(found.subscription), (offsets, rows, seqs))
+    return rows[:n_rows], Ragged(seqs, offsets[: n_rows + 1])
 
 
 @kernel
-def _group(publication: Int64s, subscription: Int64s, ends: Int64s, rows: Int64s, seqs: Int64s) -> int:
+def _group(publication: Int64s, subscription: Int64s, out: tuple[Int64s, Int64s, Int64s]) -> int:
     """Sort by counting, then within each publication; return how many rows have matches.
 
-    ``ends`` comes with zeros, and has where the matches of row ``i`` end in its entry ``i + 1`` at last.
+    ``out``: the offsets, zero at first, and one more than there are publications; the rows; the seqs.
     """
+    offsets, rows, seqs = out
+    ends = np.zeros(len(rows) + 1, np.int64)
     for i in range(len(publication)):
         ends[publication[i] + 1] += 1
-    n_rows, start = 0, 0
+    n_rows = 0
     for row in range(len(rows)):
         if ends[row + 1] > 0:
             rows[n_rows] = row
             n_rows += 1
-        count = ends[row + 1]
-        ends[row + 1] = start
-        start += count
+            offsets[n_rows] = ends[row] + ends[row + 1]
+        ends[row + 1] += ends[row]
+    # From here on an entry is where the next match of its row goes.
     for i in range(len(publication)):
         row = publication[i]
-        seqs[ends[row + 1]] = subscription[i]
-        ends[row + 1] += 1
+        seqs[ends[row]] = subscription[i]
+        ends[row] += 1
     for i in range(n_rows):
-        sort_seqs(seqs[ends[rows[i]] : ends[rows[i] + 1]])
+        _sort(seqs, offsets[i], offsets[i + 1])
     return n_rows
 
 
 @kernel
-def sort_seqs(seqs: Int64s) -> None:
-    """Sort a few seqs in place; they come as a few runs that ascend, one for each list they were found in."""
-    if len(seqs) > _FEW:
-        seqs.sort()
+def _sort(seqs: Int64s, start: int, stop: int) -> None:
+    """Sort a stretch in place; what one list of the index held comes ascending."""
+    if stop - start > _FEW:
+        seqs[start:stop].sort()
         return
-    for i in range(1, len(seqs)):
+    for i in range(start + 1, stop):
         seq = seqs[i]
         j = i - 1
-        while j >= 0 and seqs[j] > seq:
+        while j >= start and seqs[j] > seq:
             seqs[j + 1] = seqs[j]
             j -= 1
         seqs[j + 1] = seq

@@ -34,7 +34,7 @@ from ps2stream.registry.layout import (
     Verdicts,
     needed_sizes,
 )
-from ps2stream.registry.naming import copy_ids, extend_directory, find_spans, find_versions
+from ps2stream.registry.naming import copy_ids, directory_of, extend_directory, find_ids, find_versions
 from ps2stream.routing.layout import Postings
 from ps2stream.text.spans import spans_of
 from ps2stream.text.strings import ROOM, room_for, string_array
@@ -78,8 +78,15 @@ class Registry:
 
         Regions and postings of the new versions follow by :meth:`describe`.
         """
+        begun = seq[is_subscribe]
+        n_new = len(begun)
+        # A log that is out of order would lead the directory astray, and kernels check nothing.
+        if n_new and (begun[0] <= self.newest_seq() or np.any(begun[1:] <= begun[:-1])):
+            raise StateError(
+                f"subscriptions must begin in the order of their seqs, after {self.newest_seq()}; "
+                f"got {n_new:,} from {begun.min()} to {begun.max()}"
+            )
         updates = _id_updates(seq, is_subscribe, ids)
-        n_new = int(np.count_nonzero(is_subscribe))
         head = self._arrays.head
         first = int(head[N_VERSIONS])
         n_versions = first + n_new
@@ -132,7 +139,7 @@ class Registry:
     def versions_of(self, seqs: Int64s) -> Int64s:
         """Return the versions of seqs, all of which must be known."""
         versions = np.empty(len(seqs), np.int64)
-        if not find_versions(self._arrays, frozen(seqs), versions):
+        if not find_versions(directory_of(self._arrays), frozen(seqs), versions):
             raise _unknown()
         return versions
 
@@ -157,7 +164,7 @@ class Registry:
     def ids(self, seqs: Int64s) -> pa.Array:
         """Name the subscriptions of seqs."""
         starts, offsets = np.empty(len(seqs), np.int64), np.zeros(len(seqs) + 1, np.int32)
-        n_bytes = find_spans(self._arrays, frozen(seqs), starts, offsets[1:])
+        n_bytes = find_ids(directory_of(self._arrays), frozen(seqs), starts, offsets[1:])
         if n_bytes < 0:
             raise _unknown()
         data = room_for(n_bytes)
@@ -197,13 +204,14 @@ class Registry:
         if 10 * n_versions <= 7 * len(self._arrays.map_hash):
             return
         size = 1 << (2 * n_versions).bit_length()
-        ids = self._all_ids()
+        spans = spans_of(self._all_ids())
+        hashes = np.empty(spans.n_rows, np.uint64)
+        hash_ids(spans.data, spans.offsets, hashes)
         self._arrays = self._arrays._replace(
             map_hash=self._storage.create("map_hash", np.uint64, size),
             map_version=self._storage.create("map_version", np.uint32, size),
         )
-        none = np.empty(len(ids), np.int64)
-        refill_map(self._arrays, _id_updates(none, none.astype(np.bool_), ids))
+        refill_map(self._arrays, hashes)
 
     def _extend_directory(self, first: int) -> None:
         """Enter the versions from ``first`` on; make all stretches longer when they have become too many."""

@@ -6,9 +6,11 @@ for all lines of a block before they use the first, so that misses overlap.
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
-from ps2stream.arrays import Int32s, Int64s
+from ps2stream.arrays import Int32s, Int64s, UInt32s
 from ps2stream.kernels import kernel, prefetch, signed
 from ps2stream.registry.layout import N_STRETCHES, N_VERSIONS, STRETCH_BITS, RegistryArrays
 from ps2stream.text.hashing import Bytes
@@ -18,60 +20,82 @@ from ps2stream.text.strings import copy_bytes
 _BLOCK = 64
 #: How many ids ahead bytes are asked for.
 _AHEAD = 24
-
-
-@kernel
-def stretch_of(arrays: RegistryArrays, seq: int) -> int:
-    """Return the number of the stretch that a seq lies in; -1 before the first version."""
-    first = arrays.names[0]
-    if seq < first:
-        return -1
-    # Unsigned: the first seq and the last may lie further apart than a signed number tells.
-    return signed((np.uint64(seq) - np.uint64(first)) >> np.uint64(arrays.head[STRETCH_BITS]))
+#: With fewer bits to a stretch, its length times the versions in it fits into a word.
+_MANY_BITS = 32
 
 
 @kernel
 def extend_directory(arrays: RegistryArrays, first: int) -> None:
     """Enter the versions from ``first`` on; the caller made room."""
-    head = arrays.head
+    head, names, directory = arrays.head, arrays.names, arrays.directory
+    bits = np.uint64(head[STRETCH_BITS])
+    n_stretches = head[N_STRETCHES]
     for version in range(first, head[N_VERSIONS]):
-        stretch = stretch_of(arrays, arrays.names[2 * version])
-        while head[N_STRETCHES] <= stretch:
-            arrays.directory[head[N_STRETCHES]] = version
-            head[N_STRETCHES] += 1
+        stretch = signed(_distance(names[0], names[2 * version]) >> bits)
+        while n_stretches <= stretch:
+            directory[n_stretches] = version
+            n_stretches += 1
+    head[N_STRETCHES] = n_stretches
 
 
 @kernel
-def _bounds_of(arrays: RegistryArrays, stretch: int) -> tuple[int, int]:
-    """Return the first version of a stretch, and the first one behind it."""
+def _distance(first: int, seq: int) -> np.uint64:
+    """Subtract as unsigned numbers: two seqs may lie further apart than a signed one tells."""
+    return np.uint64(seq) - np.uint64(first)
+
+
+class Directory(NamedTuple):
+    """As much of a registry as finding takes; kernels that get all of it spend their time passing it on."""
+
+    names: Int64s
+    stretches: UInt32s
+    first_seq: int
+    stretch_bits: int
+    n_stretches: int
+    n_versions: int
+
+
+def directory_of(arrays: RegistryArrays) -> Directory:
+    """View the directory of a registry."""
     head = arrays.head
-    last = head[N_STRETCHES] - 1
-    stop = signed(arrays.directory[stretch + 1]) if stretch < last else head[N_VERSIONS]
-    return signed(arrays.directory[stretch]), stop
+    first_seq, *counts = map(int, (arrays.names[0], head[STRETCH_BITS], head[N_STRETCHES], head[N_VERSIONS]))
+    return Directory(arrays.names, arrays.directory, first_seq, *counts)
 
 
 @kernel
-def _guess(arrays: RegistryArrays, seq: int) -> int:
+def _guess(directory: Directory, seq: int) -> int:
     """Return where a version would be if the seqs of its stretch came evenly; -1 where none can be."""
-    stretch = stretch_of(arrays, seq)
-    if stretch < 0 or stretch >= arrays.head[N_STRETCHES]:
+    distance, bits = _distance(directory.first_seq, seq), np.uint64(directory.stretch_bits)
+    stretch = signed(distance >> bits)
+    if seq < directory.first_seq or stretch >= directory.n_stretches:
         return -1
-    start, stop = _bounds_of(arrays, stretch)
+    start, stop = _versions_in(directory, stretch)
     if start == stop:
         return -1
-    bits = np.uint64(arrays.head[STRETCH_BITS])
-    into = (np.uint64(seq) - np.uint64(arrays.names[0])) & ((np.uint64(1) << bits) - np.uint64(1))
-    # As floats, since a long stretch times many versions would not fit; rounded, that may reach the end.
-    return min(start + int(float(stop - start) * (float(into) / float(np.uint64(1) << bits))), stop - 1)
+    into = distance & ((np.uint64(1) << bits) - np.uint64(1))
+    if directory.stretch_bits < _MANY_BITS:
+        return start + signed((np.uint64(stop - start) * into) >> bits)
+    # As floats, since the product would not fit; rounded, that may reach the end.
+    share = float(into) / float(np.uint64(1) << bits)
+    return min(start + int(float(stop - start) * share), stop - 1)
 
 
 @kernel
-def _search(arrays: RegistryArrays, seq: int, guess: int) -> int:
-    """Return the version of a seq, looking ever further from a guess; -1 if there is none."""
-    names = arrays.names
-    if guess < 0 or names[2 * guess] == seq:
-        return guess
-    low, high = _bounds_of(arrays, stretch_of(arrays, seq))
+def _versions_in(directory: Directory, stretch: int) -> tuple[int, int]:
+    """Return the first version of a stretch, and the first one behind it."""
+    is_last = stretch + 1 == directory.n_stretches
+    stop = directory.n_versions if is_last else signed(directory.stretches[stretch + 1])
+    return signed(directory.stretches[stretch]), stop
+
+
+@kernel
+def _search(directory: Directory, seq: int, guess: int) -> int:
+    """Return the version of a seq, looking ever further from a guess that failed; -1 if there is none."""
+    names = directory.names
+    if guess < 0:
+        return -1
+    stretch = signed(_distance(directory.first_seq, seq) >> np.uint64(directory.stretch_bits))
+    low, high = _versions_in(directory, stretch)
     step = 1
     if names[2 * guess] < seq:
         low = guess + 1
@@ -91,43 +115,50 @@ def _search(arrays: RegistryArrays, seq: int, guess: int) -> int:
             low = middle + 1
         else:
             high = middle
-    if low < arrays.head[N_VERSIONS] and names[2 * low] == seq:
-        return low
-    return -1
+    return low if low < directory.n_versions and names[2 * low] == seq else -1
 
 
 @kernel
-def find_versions(arrays: RegistryArrays, seqs: Int64s, versions: Int64s) -> bool:
+def _find_block(directory: Directory, seqs: Int64s, start: int, stop: int, versions: Int64s) -> bool:
+    """Find the versions of some seqs; return whether all are known."""
+    names = directory.names
+    for i in range(start, stop):
+        versions[i] = _guess(directory, seqs[i])
+        prefetch(names, 2 * versions[i])
+    is_known = True
+    for i in range(start, stop):
+        if versions[i] < 0 or names[2 * versions[i]] != seqs[i]:
+            versions[i] = _search(directory, seqs[i], versions[i])
+            is_known &= versions[i] >= 0
+    return is_known
+
+
+@kernel
+def find_versions(directory: Directory, seqs: Int64s, versions: Int64s) -> bool:
     """Find the versions of seqs; return whether all are known."""
     for block in range(0, len(seqs), _BLOCK):
-        stop = min(block + _BLOCK, len(seqs))
-        for i in range(block, stop):
-            versions[i] = _guess(arrays, seqs[i])
-            prefetch(arrays.names, 2 * versions[i])
-        for i in range(block, stop):
-            versions[i] = _search(arrays, seqs[i], versions[i])
-            if versions[i] < 0:
-                return False
+        if not _find_block(directory, seqs, block, min(block + _BLOCK, len(seqs)), versions):
+            return False
     return True
 
 
 @kernel
-def find_spans(arrays: RegistryArrays, seqs: Int64s, starts: Int64s, lengths: Int32s) -> int:
-    """Find where the ids of seqs lie; return how many bytes they take, or -1 if a seq is not known."""
+def find_ids(directory: Directory, seqs: Int64s, starts: Int64s, lengths: Int32s) -> int:
+    """Say where the ids of seqs start, and how long they are.
+
+    Return how many bytes they take in all, or -1 if a seq is not known.
+    """
+    names = directory.names
     n_bytes = 0
     for block in range(0, len(seqs), _BLOCK):
         stop = min(block + _BLOCK, len(seqs))
+        if not _find_block(directory, seqs, block, stop, starts):
+            return -1
         for i in range(block, stop):
-            starts[i] = _guess(arrays, seqs[i])
-            prefetch(arrays.names, 2 * starts[i])
-        for i in range(block, stop):
-            version = _search(arrays, seqs[i], starts[i])
-            if version < 0:
-                return -1
-            starts[i] = arrays.names[2 * version + 1]
-            length = arrays.names[2 * version + 3] - starts[i]
-            lengths[i] = length
-            n_bytes += length
+            version = starts[i]
+            starts[i] = names[2 * version + 1]
+            lengths[i] = names[2 * version + 3] - starts[i]
+            n_bytes += signed(lengths[i])
     return n_bytes
 
 
