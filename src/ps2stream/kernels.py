@@ -19,7 +19,7 @@ from typing import Any, TypeVar, cast
 import numba
 import numba.extending
 import numpy as np
-from llvmlite import ir
+from llvmlite import ir  # type: ignore[import-untyped]
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 
@@ -115,12 +115,13 @@ def _address(context: Any, builder: Any, signature: Any, arguments: Any, place: 
 
 @numba.extending.overload(prefetch, strict=False)
 def _prefetch(array: Any, index: Any) -> Any:
-    return lambda array, index: _prefetch_code(array, index)
+    # numba itself gives the first argument of an intrinsic.
+    return lambda array, index: _prefetch_code(array, index)  # type: ignore[call-arg]
 
 
 @numba.extending.overload(copy_word, strict=False)
 def _copy_word(target: Any, to: Any, source: Any, at: Any) -> Any:
-    return lambda target, to, source, at: _copy_word_code(target, to, source, at)
+    return lambda target, to, source, at: _copy_word_code(target, to, source, at)  # type: ignore[call-arg]
 
 
 @contextlib.contextmanager

@@ -50,6 +50,16 @@ def test_every_seq_leads_to_its_version_and_no_other_seq_to_any(
                 registry.versions_of(np.array([seq]))
 
 
+@pytest.mark.parametrize("known", [FIRST, -5, 0, 5, LAST])
+def test_a_seq_that_is_as_far_away_as_can_be_is_not_known(known: int) -> None:
+    registry = _filled([known], 1)
+    assert registry.versions_of(np.array([known])).tolist() == [0]
+    for seq in {BEFORE_ALL_SEQS, FIRST, known - 2**62, known + 2**62, LAST, AFTER_ALL_SEQS} - {known}:
+        if BEFORE_ALL_SEQS <= seq <= AFTER_ALL_SEQS:
+            with pytest.raises(StateError, match="does not know"):
+                registry.versions_of(np.array([seq]))
+
+
 @pytest.mark.parametrize(
     "seqs",
     [

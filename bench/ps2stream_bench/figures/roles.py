@@ -75,6 +75,7 @@ def cases(scale: Scale) -> list[Case]:
 
 def measure(case: Case, context: Context) -> Iterable[Row]:
     """Measure one role with so many subscriptions alive."""
+    found: Iterator[merger.Measured | registrar.Measured]
     found = _measure_merger(case, context) if case["role"] == "merger" else _measure_registrar(case, context)
     # The first turn finds nothing in the caches that a stream would have there.
     next(found)

@@ -39,7 +39,7 @@ def extend_directory(arrays: RegistryArrays, first: int) -> None:
 
 
 @kernel
-def _distance(first: int, seq: int) -> np.uint64:
+def _distance(first: np.int64, seq: np.int64) -> np.uint64:
     """Subtract as unsigned numbers: two seqs may lie further apart than a signed one tells."""
     return np.uint64(seq) - np.uint64(first)
 
@@ -49,7 +49,7 @@ class Directory(NamedTuple):
 
     names: Int64s
     stretches: UInt32s
-    first_seq: int
+    first_seq: np.int64  # of numpy also uncompiled, where it is taken as unsigned
     stretch_bits: int
     n_stretches: int
     n_versions: int
@@ -58,18 +58,18 @@ class Directory(NamedTuple):
 def directory_of(arrays: RegistryArrays) -> Directory:
     """View the directory of a registry."""
     head = arrays.head
-    first_seq, *counts = map(int, (arrays.names[0], head[STRETCH_BITS], head[N_STRETCHES], head[N_VERSIONS]))
-    return Directory(arrays.names, arrays.directory, first_seq, *counts)
+    bits, n_stretches, n_versions = map(int, (head[STRETCH_BITS], head[N_STRETCHES], head[N_VERSIONS]))
+    return Directory(arrays.names, arrays.directory, arrays.names[0], bits, n_stretches, n_versions)
 
 
 @kernel
-def _guess(directory: Directory, seq: int) -> int:
+def _guess(directory: Directory, seq: np.int64) -> int:
     """Return where a version would be if the seqs of its stretch came evenly; -1 where none can be."""
     distance, bits = _distance(directory.first_seq, seq), np.uint64(directory.stretch_bits)
-    stretch = signed(distance >> bits)
-    if seq < directory.first_seq or stretch >= directory.n_stretches:
+    # Compared as unsigned numbers, too: one that is very far would be negative as a signed one.
+    if seq < directory.first_seq or distance >> bits >= np.uint64(directory.n_stretches):
         return -1
-    start, stop = _versions_in(directory, stretch)
+    start, stop = _versions_in(directory, signed(distance >> bits))
     if start == stop:
         return -1
     into = distance & ((np.uint64(1) << bits) - np.uint64(1))
@@ -89,7 +89,7 @@ def _versions_in(directory: Directory, stretch: int) -> tuple[int, int]:
 
 
 @kernel
-def _search(directory: Directory, seq: int, guess: int) -> int:
+def _search(directory: Directory, seq: np.int64, guess: int) -> int:
     """Return the version of a seq, looking ever further from a guess that failed; -1 if there is none."""
     names = directory.names
     if guess < 0:
