@@ -75,15 +75,15 @@ def cases(scale: Scale) -> list[Case]:
 
 def measure(case: Case, context: Context) -> Iterable[Row]:
     """Measure one role with so many subscriptions alive."""
-    found: Iterator[merger.Measured | registrar.Measured]
-    found = _measure_merger(case, context) if case["role"] == "merger" else _measure_registrar(case, context)
+    measure_role = _measure_merger if case["role"] == "merger" else _measure_registrar
+    found = measure_role(case, context)
     # The first turn finds nothing in the caches that a stream would have there.
     next(found)
     for repetition, measured in enumerate(found):
-        yield {"repetition": repetition, **measured._asdict()}
+        yield {"repetition": repetition, **measured}
 
 
-def _measure_merger(case: Case, context: Context) -> Iterator[merger.Measured]:
+def _measure_merger(case: Case, context: Context) -> Iterator[Row]:
     corpus, n = context.corpus("us", case["corpus"]), case["subscriptions"]
     subscribes = subscribe_events(corpus, case["kind"], n, context.seed)
     publishes = publish_events(corpus, case["batch"], n + 1, context.seed + 1)
@@ -95,10 +95,10 @@ def _measure_merger(case: Case, context: Context) -> Iterator[merger.Measured]:
     registry = merger.registry_of(subscribes)
     for _ in range(case["repetitions"] + 1):
         with tempfile.TemporaryDirectory(dir=context.scratch) as directory:
-            yield merger.measure(parts, registry, Path(directory))
+            yield merger.measure(parts, registry, Path(directory))._asdict()
 
 
-def _measure_registrar(case: Case, context: Context) -> Iterator[registrar.Measured]:
+def _measure_registrar(case: Case, context: Context) -> Iterator[Row]:
     corpus, n = context.corpus("us", case["corpus"]), case["subscriptions"]
     n_new = case["batch"] // 2 * (case["repetitions"] + 1)
     subscribes = subscribe_events(corpus, case["kind"], n + n_new, context.seed)
@@ -113,7 +113,8 @@ def _measure_registrar(case: Case, context: Context) -> Iterator[registrar.Measu
     # Where more begin than there are, the same end once; what is left over ends what has just begun.
     ids = subscribes["id"].combine_chunks()
     ending = pa.concat_arrays([ids.slice(0, n).take(pa.array(ended)), ids.slice(n)]).slice(0, n_new)
-    yield from registrar.turns(live, tokenizer, subscribes.slice(n), ending, case["batch"])
+    for measured in registrar.turns(live, tokenizer, subscribes.slice(n), ending, case["batch"]):
+        yield measured._asdict()
 
 
 def page(rows: Sequence[Row]) -> Page:
