@@ -61,8 +61,7 @@ def plan_for(events: pa.RecordBatch, settings: Settings = SETTINGS) -> Plan:
 
 def matches_of(batch: pa.RecordBatch) -> list[tuple[int, str, int]]:
     """List what workers found, in an order of our own."""
-    columns = ("publication_seq", "publication_id", "subscription_seq")
-    return sorted(zip(*(batch.column(name).to_pylist() for name in columns), strict=True))
+    return sorted((seq, id, each) for seq, id, seqs in map(dict.values, batch.to_pylist()) for each in seqs)
 
 
 def seqs_of(batch: pa.RecordBatch, name: str = "seq") -> list[int]:

@@ -20,7 +20,7 @@ def test_a_batch_comes_out_of_a_packet_as_it_went_in() -> None:
 
 def test_packets_are_rows_of_a_shuffle() -> None:
     found = pa.RecordBatch.from_pylist(
-        [{"publication_seq": 1, "publication_id": "p", "subscription_seq": 2}], FOUND
+        [{"publication_seq": 1, "publication_id": "p", "subscription_seqs": [2, 5]}], FOUND
     )
     rows = packet_rows([(3, MATCHES, encode(found)), (0, REPORT, b"{}")])
     assert rows.schema == PACKETS

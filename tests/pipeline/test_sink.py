@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import tempfile
 from pathlib import Path
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from disks import small_disk
 from ps2stream.errors import StateError
@@ -47,6 +51,43 @@ def test_a_batch_that_is_written_again_is_there_once(sink: Sink) -> None:
     assert found.schema == MATCHES
     assert sorted(found.column("subscription_id").to_pylist()) == ["s0", "s1", "s2", "t0", "t1", "u0"]
     assert pq.read_table(sink.rejected).num_rows == 1
+
+
+publication_ids = st.lists(st.tuples(st.sampled_from(["", "a", "b", "ab", "ü", "日本"]), st.integers(1, 4)))
+
+
+@pytest.mark.kernel
+@given(publication_ids)
+@settings(max_examples=40, deadline=None)
+def test_matches_are_read_as_they_were_written_whatever_ids_follow_one_another(
+    runs: list[tuple[str, int]],
+) -> None:
+    ids = [each for each, n in runs for _ in range(n)]
+    columns = [[f"s{i % 3}" for i in range(len(ids))], list(range(len(ids))), ids, [7] * len(ids)]
+    arrays = [pa.array(column, field.type) for column, field in zip(columns, MATCHES, strict=True)]
+    matches = pa.RecordBatch.from_arrays(arrays, schema=MATCHES)
+    with tempfile.TemporaryDirectory() as directory:
+        sink = Sink(Path(directory))
+        sink.prepare()
+        sink.write_matches(1, 0, matches)
+        sink.finish()
+        found = pq.read_table(sink.matches)
+    assert found.schema == MATCHES
+    assert found.equals(pa.table(matches))
+
+
+def test_many_matches_in_several_row_groups_are_read_as_they_were_written(sink: Sink) -> None:
+    n = 1_200_000
+    seq = np.arange(n)
+    publication = seq // 7
+    ids = [pa.array(each).cast(pa.string()) for each in (seq, publication)]
+    matches = pa.RecordBatch.from_arrays(
+        [ids[0], pa.array(seq), ids[1], pa.array(publication)], schema=MATCHES
+    )
+    sink.write_matches(1, 0, matches)
+    (path,) = sink.matches.iterdir()
+    assert pq.read_metadata(path).num_row_groups > 1
+    assert pq.read_table(path).equals(pa.table(matches))
 
 
 def test_a_batch_without_matches_leaves_no_file(sink: Sink) -> None:

@@ -180,6 +180,16 @@ def test_an_unknown_seq_is_an_error_wherever_it_would_lie() -> None:
             registry.ids(np.array([seq]))
 
 
+@pytest.mark.parametrize("seqs", [[11, 12], [5, 6], [13, 12], [20, 13, 14], [13, 13]])
+def test_subscriptions_that_begin_out_of_order_are_refused(seqs: list[int]) -> None:
+    registry, book = Registry.create(), Book()
+    _apply(registry, book, 10, [Update(True, "a"), Update(True, "b")])
+    ids = pa.array([f"c{row}" for row in range(len(seqs))])
+    with pytest.raises(StateError, match="must begin in the order of their seqs, after 12"):
+        registry.apply(np.array(seqs), np.ones(len(seqs), np.bool_), ids)
+    _assert_equal(registry, book)
+
+
 def test_a_reader_sees_what_the_writer_wrote(tmp_path: Path) -> None:
     registry, book, seq = tiny_registry(MappedStorage(tmp_path)), Book(), 1
     rng = random.Random(6)

@@ -32,6 +32,7 @@ MODULES: dict[str, str] = {
     "gi2": "gi2",
     "dispatcher": "dispatcher",
     "journal": "journal",
+    "roles": "roles",
     "prediction": "prediction",
     "planning": "planning",
     "sensitivity": "sensitivity",

@@ -36,9 +36,14 @@ CELL_LOADS = pa.schema(
     ]
 )
 
-#: Matches on their way from a worker to the merger, which knows the ids of subscriptions.
+#: Matches on their way from a worker to the merger, which knows the ids of subscriptions: a row for each
+#: publication that has any, with the ascending seqs of the subscriptions.
 FOUND = pa.schema(
-    [("publication_seq", pa.int64()), ("publication_id", pa.string()), ("subscription_seq", pa.int64())]
+    [
+        ("publication_seq", pa.int64()),
+        ("publication_id", pa.string()),
+        ("subscription_seqs", pa.large_list(pa.int64())),
+    ]
 )
 
 #: Packets as rows of a shuffle.

@@ -5,16 +5,29 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 
-from ps2stream.arrays import Int64s, frozen
+from ps2stream.arrays import Int64s, Ragged, frozen
+from ps2stream.kernels import kernel
 from ps2stream.matching.index import GI2
-from ps2stream.matching.layout import Probes
+from ps2stream.matching.layout import Found, Probes
 from ps2stream.model.schemas import BEFORE_ALL_SEQS
 from ps2stream.pipeline.packets import CELL_LOADS, FOUND
-from ps2stream.registry.segments import BEGIN, DROP, END, MOVE, ragged_of, rows_of, subscriptions_of
+from ps2stream.registry.segments import (
+    BEGIN,
+    DROP,
+    END,
+    MOVE,
+    large_lists,
+    ragged_of,
+    rows_of,
+    subscriptions_of,
+)
 
 #: Counters that only grow while an index is used; the others say what is stored.
 WORK_COUNTERS = ("publications", "lookups", "candidates", "matches")
 CellCounters = dict[str, Int64s]
+
+#: Up to this many matches of a publication are sorted by insertion.
+_FEW = 32
 
 
 class Worker:
@@ -79,8 +92,60 @@ class Worker:
             ),
             horizon,
         )
-        rows = found.publication
-        ids = packet.column("id").take(pa.array(rows))
-        return pa.RecordBatch.from_arrays(
-            [pa.array(seq[rows]), ids, pa.array(found.subscription)], schema=FOUND
-        )
+        rows, seqs = by_publication(found, len(seq))
+        columns = [
+            pa.array(seq[rows]),
+            packet.column("id").take(pa.array(rows)),
+            large_lists(pa.array(seqs.values), seqs.offsets),
+        ]
+        return pa.RecordBatch.from_arrays(columns, schema=FOUND)
+
+
+def by_publication(found: Found, n_publications: int) -> tuple[Int64s, Ragged]:
+    """Put the matches of each publication together: return the rows that have any, and ascending seqs."""
+    offsets, rows = np.zeros(n_publications + 1, np.int64), np.empty(n_publications, np.int64)
+    seqs = np.empty(len(found.subscription), np.int64)
+    n_rows = _group(frozen(found.publication), frozen(found.subscription), (offsets, rows, seqs))
+    return rows[:n_rows], Ragged(seqs, offsets[: n_rows + 1])
+
+
+@kernel
+def _group(publication: Int64s, subscription: Int64s, out: tuple[Int64s, Int64s, Int64s]) -> int:
+    """Sort by counting, then within each publication; return how many rows have matches.
+
+    ``out``: the offsets, zero at first, and one more than there are publications; the rows; the seqs.
+    """
+    offsets, rows, seqs = out
+    ends = np.zeros(len(rows) + 1, np.int64)
+    for i in range(len(publication)):
+        ends[publication[i] + 1] += 1
+    n_rows = 0
+    for row in range(len(rows)):
+        if ends[row + 1] > 0:
+            rows[n_rows] = row
+            n_rows += 1
+            offsets[n_rows] = ends[row] + ends[row + 1]
+        ends[row + 1] += ends[row]
+    # From here on an entry is where the next match of its row goes.
+    for i in range(len(publication)):
+        row = publication[i]
+        seqs[ends[row]] = subscription[i]
+        ends[row] += 1
+    for i in range(n_rows):
+        _sort(seqs, offsets[i], offsets[i + 1])
+    return n_rows
+
+
+@kernel
+def _sort(seqs: Int64s, start: int, stop: int) -> None:
+    """Sort a stretch in place; what one list of the index held comes ascending."""
+    if stop - start > _FEW:
+        seqs[start:stop].sort()
+        return
+    for i in range(start + 1, stop):
+        seq = seqs[i]
+        j = i - 1
+        while j >= start and seqs[j] > seq:
+            seqs[j + 1] = seqs[j]
+            j -= 1
+        seqs[j + 1] = seq

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
-from ps2stream.arrays import Int64s, UInt8s, UInt64s
-from ps2stream.kernels import kernel
+from typing import NamedTuple
+
+import numpy as np
+
+from ps2stream.arrays import Int64s, UInt8s, UInt32s, UInt64s
+from ps2stream.kernels import kernel, prefetch, signed
 from ps2stream.matching.layout import FOREVER
 from ps2stream.registry.layout import (
     N_ENDED,
@@ -16,6 +20,9 @@ from ps2stream.registry.layout import (
 )
 from ps2stream.text.hashing import xxh64
 
+#: How many updates ahead places of the map are asked for.
+_AHEAD = 12
+
 
 @kernel
 def hash_ids(data: UInt8s, offsets: Int64s, hashes: UInt64s) -> None:
@@ -23,70 +30,95 @@ def hash_ids(data: UInt8s, offsets: Int64s, hashes: UInt64s) -> None:
         hashes[row] = xxh64(data, offsets[row], offsets[row + 1])
 
 
+class IdMap(NamedTuple):
+    """As much of a registry as finding an id takes; passing all of it costs more than to look."""
+
+    names: Int64s
+    id_data: UInt8s
+    hashes: UInt64s
+    versions: UInt32s
+
+
 @kernel
-def _same_id(arrays: RegistryArrays, version: int, updates: IdUpdates, row: int) -> bool:
-    start, length = arrays.id_offsets[version], arrays.id_offsets[version + 1] - arrays.id_offsets[version]
-    first = updates.id_offsets[row]
-    if updates.id_offsets[row + 1] - first != length:
+def id_map_of(arrays: RegistryArrays) -> IdMap:
+    return IdMap(arrays.names, arrays.id_data, arrays.map_hash, arrays.map_version)
+
+
+@kernel
+def _same_id(ids: IdMap, version: int, data: UInt8s, start: int, stop: int) -> bool:
+    first = ids.names[2 * version + 1]
+    if ids.names[2 * version + 3] - first != stop - start:
         return False
-    for i in range(length):
-        if arrays.id_data[start + i] != updates.id_data[first + i]:
+    for i in range(stop - start):
+        if ids.id_data[first + i] != data[start + i]:
             return False
     return True
 
 
 @kernel
-def find_id(arrays: RegistryArrays, updates: IdUpdates, row: int) -> int:
+def find_id(ids: IdMap, key: np.uint64, data: UInt8s, start: int, stop: int) -> int:
     """Return the place of an id in the map, or the free place where it belongs."""
-    last = len(arrays.map_hash) - 1
-    key = updates.id_hash[row]
-    place = int(key) & last
-    while arrays.map_version[place] != 0:
-        if arrays.map_hash[place] == key and _same_id(
-            arrays, int(arrays.map_version[place]) - 1, updates, row
-        ):
+    last = len(ids.hashes) - 1
+    place = signed(key) & last
+    while ids.versions[place] != 0:
+        if ids.hashes[place] == key and _same_id(ids, signed(ids.versions[place]) - 1, data, start, stop):
             return place
         place = (place + 1) & last
     return place
 
 
 @kernel
-def apply(arrays: RegistryArrays, updates: IdUpdates, verdicts: Verdicts) -> None:
-    """Begin and end versions; the caller made room and fills in regions and postings."""
-    head = arrays.head
-    for row in range(len(updates.seq)):
-        place = find_id(arrays, updates, row)
-        current = int(arrays.map_version[place]) - 1
-        is_live = current >= 0 and arrays.seq_to[current] == FOREVER
-        verdicts.ended_version[row] = -1
-        verdicts.is_unknown[row] = not (is_live or updates.is_subscribe[row])
-        if is_live:
-            arrays.seq_to[current] = updates.seq[row]
-            verdicts.ended_version[row] = current
-            head[N_ENDED] += 1
-        if updates.is_subscribe[row]:
-            version = head[N_VERSIONS]
-            arrays.seq_from[version] = updates.seq[row]
-            arrays.seq_to[version] = FOREVER
-            for i in range(updates.id_offsets[row], updates.id_offsets[row + 1]):
-                arrays.id_data[head[N_ID_BYTES]] = updates.id_data[i]
-                head[N_ID_BYTES] += 1
-            arrays.id_offsets[version + 1] = head[N_ID_BYTES]
-            if current < 0:
-                head[N_IDS] += 1
-            arrays.map_hash[place] = updates.id_hash[row]
-            arrays.map_version[place] = version + 1
-            head[N_VERSIONS] = version + 1
+def _ask_for_place(ids: IdMap, key: np.uint64) -> None:
+    place = signed(key) & (len(ids.hashes) - 1)
+    prefetch(ids.hashes, place)
+    prefetch(ids.versions, place)
 
 
 @kernel
-def refill_map(arrays: RegistryArrays, ids: IdUpdates) -> None:
+def apply(arrays: RegistryArrays, updates: IdUpdates, verdicts: Verdicts) -> None:
+    """Begin and end versions; the caller made room and fills in regions and postings."""
+    ids, seq_to = id_map_of(arrays), arrays.seq_to
+    keys, offsets, data = updates.id_hash, updates.id_offsets, updates.id_data
+    head = arrays.head
+    version, n_bytes, n_ended, n_ids = head[N_VERSIONS], head[N_ID_BYTES], head[N_ENDED], head[N_IDS]
+    for row in range(len(keys)):
+        if row + _AHEAD < len(keys):
+            _ask_for_place(ids, keys[row + _AHEAD])
+        start, stop = offsets[row], offsets[row + 1]
+        place = find_id(ids, keys[row], data, start, stop)
+        current = signed(ids.versions[place]) - 1
+        is_live = current >= 0 and seq_to[current] == FOREVER
+        verdicts.ended_version[row] = -1
+        verdicts.is_unknown[row] = not (is_live or updates.is_subscribe[row])
+        if is_live:
+            seq_to[current] = updates.seq[row]
+            verdicts.ended_version[row] = current
+            n_ended += 1
+        if updates.is_subscribe[row]:
+            ids.names[2 * version] = updates.seq[row]
+            seq_to[version] = FOREVER
+            for i in range(start, stop):
+                ids.id_data[n_bytes] = data[i]
+                n_bytes += 1
+            ids.names[2 * version + 3] = n_bytes
+            n_ids += current < 0
+            ids.hashes[place] = keys[row]
+            version += 1
+            ids.versions[place] = version
+    head[N_VERSIONS], head[N_ID_BYTES], head[N_ENDED], head[N_IDS] = version, n_bytes, n_ended, n_ids
+
+
+@kernel
+def refill_map(arrays: RegistryArrays, hashes: UInt64s) -> None:
     """Enter all versions into an emptied map; a later version of an id replaces an earlier one."""
+    ids = id_map_of(arrays)
     n_ids = 0
-    for version in range(len(ids.id_hash)):
-        place = find_id(arrays, ids, version)
-        if arrays.map_version[place] == 0:
-            n_ids += 1
-        arrays.map_hash[place] = ids.id_hash[version]
-        arrays.map_version[place] = version + 1
+    for version in range(len(hashes)):
+        if version + _AHEAD < len(hashes):
+            _ask_for_place(ids, hashes[version + _AHEAD])
+        start, stop = ids.names[2 * version + 1], ids.names[2 * version + 3]
+        place = find_id(ids, hashes[version], ids.id_data, start, stop)
+        n_ids += ids.versions[place] == 0
+        ids.hashes[place] = hashes[version]
+        ids.versions[place] = version + 1
     arrays.head[N_IDS] = n_ids

@@ -26,14 +26,22 @@ from ps2stream.registry.layout import (
     N_ENDED,
     N_ID_BYTES,
     N_POSTINGS,
+    N_STRETCHES,
     N_VERSIONS,
+    STRETCH_BITS,
     IdUpdates,
     RegistryArrays,
     Verdicts,
     needed_sizes,
 )
+from ps2stream.registry.naming import copy_ids, directory_of, extend_directory, find_ids, find_versions
 from ps2stream.routing.layout import Postings
 from ps2stream.text.spans import spans_of
+from ps2stream.text.strings import ROOM, room_for, string_array
+
+#: Up to so many stretches the directory may have; beyond, one for so many versions.
+_FEW_STRETCHES = 1024
+_VERSIONS_PER_STRETCH = 16
 
 
 class Registry:
@@ -70,19 +78,27 @@ class Registry:
 
         Regions and postings of the new versions follow by :meth:`describe`.
         """
+        begun = seq[is_subscribe]
+        n_new = len(begun)
+        # A log that is out of order would lead the directory astray, and kernels check nothing.
+        if n_new and (begun[0] <= self.newest_seq() or np.any(begun[1:] <= begun[:-1])):
+            raise StateError(
+                f"subscriptions must begin in the order of their seqs, after {self.newest_seq()}; "
+                f"got {n_new:,} from {begun.min()} to {begun.max()}"
+            )
         updates = _id_updates(seq, is_subscribe, ids)
-        n_new = int(np.count_nonzero(is_subscribe))
         head = self._arrays.head
-        n_versions = int(head[N_VERSIONS]) + n_new
-        for name in ("seq_from", "seq_to"):
-            self._grow(name, n_versions)
-        for name in ("id_offsets", "posting_offsets"):
-            self._grow(name, n_versions + 1)
+        first = int(head[N_VERSIONS])
+        n_versions = first + n_new
+        self._grow("names", 2 * (n_versions + 1))
+        self._grow("seq_to", n_versions)
+        self._grow("posting_offsets", n_versions + 1)
         self._grow("bounds", 4 * n_versions)
-        self._grow("id_data", int(head[N_ID_BYTES]) + len(updates.id_data))
+        self._grow("id_data", int(head[N_ID_BYTES]) + len(updates.id_data) + ROOM)
         self._reserve_map(n_versions)
         verdicts = Verdicts(np.empty(len(seq), np.bool_), np.empty(len(seq), np.int64))
         apply(self._arrays, updates, verdicts)
+        self._extend_directory(first)
         return verdicts
 
     def describe(self, postings: Postings) -> None:
@@ -122,12 +138,9 @@ class Registry:
 
     def versions_of(self, seqs: Int64s) -> Int64s:
         """Return the versions of seqs, all of which must be known."""
-        n = int(self._arrays.head[N_VERSIONS])
-        seq_from = self._arrays.seq_from[:n]
-        versions = _positions(seq_from, seqs)
-        known = versions < n
-        if not known.all() or not np.array_equal(seq_from[versions], seqs):
-            raise StateError("the registry does not know a subscription that a worker matched")
+        versions = np.empty(len(seqs), np.int64)
+        if not find_versions(directory_of(self._arrays), frozen(seqs), versions):
+            raise _unknown()
         return versions
 
     def live_versions(self) -> Int64s:
@@ -138,10 +151,10 @@ class Registry:
     def newest_seq(self) -> int:
         """Return the seq of the newest version, or what lies before all seqs."""
         n = int(self._arrays.head[N_VERSIONS])
-        return int(self._arrays.seq_from[n - 1]) if n else BEFORE_ALL_SEQS
+        return int(self._arrays.names[2 * (n - 1)]) if n else BEFORE_ALL_SEQS
 
     def seq_from(self, versions: Int64s) -> Int64s:
-        seqs: Int64s = self._arrays.seq_from[versions]
+        seqs: Int64s = self._arrays.names[2 * versions]
         return seqs
 
     def live_seqs(self) -> Int64s:
@@ -150,7 +163,13 @@ class Registry:
 
     def ids(self, seqs: Int64s) -> pa.Array:
         """Name the subscriptions of seqs."""
-        return self._all_ids().take(pa.array(self.versions_of(seqs))).cast(pa.string())
+        starts, offsets = np.empty(len(seqs), np.int64), np.zeros(len(seqs) + 1, np.int32)
+        n_bytes = find_ids(directory_of(self._arrays), frozen(seqs), starts, offsets[1:])
+        if n_bytes < 0:
+            raise _unknown()
+        data = room_for(n_bytes)
+        copy_ids(self._arrays.id_data, starts, offsets, data)
+        return string_array(offsets, data)
 
     def should_compact(self) -> bool:
         return self.n_ended > max(1024, self.n_live // 2)
@@ -161,8 +180,7 @@ class Registry:
         kept = np.flatnonzero(self._arrays.seq_to[:n] > horizon)
         new = Registry.create(storage)
         ids = self._all_ids().take(pa.array(kept))
-        seq_from = self._arrays.seq_from[kept]
-        new.apply(seq_from, np.ones(len(kept), np.bool_), ids)
+        new.apply(self.seq_from(kept), np.ones(len(kept), np.bool_), ids)
         new.describe(self.postings(kept))
         seq_to = self._arrays.seq_to[kept]
         new._arrays.seq_to[: len(kept)] = seq_to
@@ -178,20 +196,36 @@ class Registry:
     def _all_ids(self) -> pa.Array:
         arrays = self._arrays
         n = int(arrays.head[N_VERSIONS])
-        buffers = [None, pa.py_buffer(arrays.id_offsets[: n + 1]), pa.py_buffer(arrays.id_data)]
+        offsets = np.ascontiguousarray(arrays.names[1 : 2 * (n + 1) : 2])
+        buffers = [None, pa.py_buffer(offsets), pa.py_buffer(arrays.id_data)]
         return pa.Array.from_buffers(pa.large_string(), n, buffers)
 
     def _reserve_map(self, n_versions: int) -> None:
         if 10 * n_versions <= 7 * len(self._arrays.map_hash):
             return
         size = 1 << (2 * n_versions).bit_length()
-        ids = self._all_ids()
+        spans = spans_of(self._all_ids())
+        hashes = np.empty(spans.n_rows, np.uint64)
+        hash_ids(spans.data, spans.offsets, hashes)
         self._arrays = self._arrays._replace(
             map_hash=self._storage.create("map_hash", np.uint64, size),
             map_version=self._storage.create("map_version", np.uint32, size),
         )
-        none = np.empty(len(ids), np.int64)
-        refill_map(self._arrays, _id_updates(none, none.astype(np.bool_), ids))
+        refill_map(self._arrays, hashes)
+
+    def _extend_directory(self, first: int) -> None:
+        """Enter the versions from ``first`` on; make all stretches longer when they have become too many."""
+        head, names = self._arrays.head, self._arrays.names
+        n_versions = int(head[N_VERSIONS])
+        if first == n_versions:
+            return
+        span = int(names[2 * (n_versions - 1)]) - int(names[0])
+        most = max(_FEW_STRETCHES, n_versions // _VERSIONS_PER_STRETCH)
+        if span >> int(head[STRETCH_BITS]) >= most:
+            head[STRETCH_BITS] = (2 * span // most).bit_length()
+            head[N_STRETCHES] = first = 0
+        self._grow("directory", (span >> int(head[STRETCH_BITS])) + 1)
+        extend_directory(self._arrays, first)
 
     def _grow(self, name: str, size: int) -> None:
         array = getattr(self._arrays, name)
@@ -200,20 +234,8 @@ class Registry:
             self._arrays = self._arrays._replace(**{name: longer})
 
 
-def _positions(ascending: Int64s, wanted: Int64s) -> Int64s:
-    """Return where in an ascending array values are; what is not there gets some position.
-
-    For very many values a table of all positions pays: one access each instead of twenty.
-    """
-    n = len(ascending)
-    if n and len(wanted) > n // 4:
-        first, span = int(ascending[0]), int(ascending[-1]) - int(ascending[0]) + 1
-        if span <= 16 * n and wanted.min() >= first and wanted.max() < first + span:
-            table = np.zeros(span, np.int64)
-            table[ascending - first] = np.arange(n)
-            found: Int64s = table[wanted - first]
-            return found
-    return np.searchsorted(ascending, wanted)
+def _unknown() -> StateError:
+    return StateError("the registry does not know a subscription that a worker matched")
 
 
 def _id_updates(seq: Int64s, is_subscribe: np.ndarray, ids: pa.Array) -> IdUpdates:

@@ -1,0 +1,176 @@
+"""Kernels that find versions by their seqs, and name them.
+
+Subscriptions that match lie anywhere in a registry that no cache holds. Kernels work in blocks and ask
+for all lines of a block before they use the first, so that misses overlap.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from ps2stream.arrays import Int32s, Int64s, UInt32s
+from ps2stream.kernels import kernel, prefetch, signed
+from ps2stream.registry.layout import N_STRETCHES, N_VERSIONS, STRETCH_BITS, RegistryArrays
+from ps2stream.text.hashing import Bytes
+from ps2stream.text.strings import copy_bytes
+
+#: So many lines are on their way at once.
+_BLOCK = 64
+#: How many ids ahead bytes are asked for.
+_AHEAD = 24
+#: With fewer bits to a stretch, its length times the versions in it fits into a word.
+_MANY_BITS = 32
+
+
+@kernel
+def extend_directory(arrays: RegistryArrays, first: int) -> None:
+    """Enter the versions from ``first`` on; the caller made room."""
+    head, names, directory = arrays.head, arrays.names, arrays.directory
+    bits = np.uint64(head[STRETCH_BITS])
+    n_stretches = head[N_STRETCHES]
+    for version in range(first, head[N_VERSIONS]):
+        stretch = signed(_distance(names[0], names[2 * version]) >> bits)
+        while n_stretches <= stretch:
+            directory[n_stretches] = version
+            n_stretches += 1
+    head[N_STRETCHES] = n_stretches
+
+
+@kernel
+def _distance(first: np.int64, seq: np.int64) -> np.uint64:
+    """Subtract as unsigned numbers: two seqs may lie further apart than a signed one tells."""
+    return np.uint64(seq) - np.uint64(first)
+
+
+class Directory(NamedTuple):
+    """As much of a registry as finding takes; kernels that get all of it spend their time passing it on."""
+
+    names: Int64s
+    stretches: UInt32s
+    first_seq: np.int64  # of numpy also uncompiled, where it is taken as unsigned
+    stretch_bits: int
+    n_stretches: int
+    n_versions: int
+
+
+def directory_of(arrays: RegistryArrays) -> Directory:
+    """View the directory of a registry."""
+    head = arrays.head
+    bits, n_stretches, n_versions = map(int, (head[STRETCH_BITS], head[N_STRETCHES], head[N_VERSIONS]))
+    return Directory(arrays.names, arrays.directory, arrays.names[0], bits, n_stretches, n_versions)
+
+
+@kernel
+def _guess(directory: Directory, seq: np.int64) -> int:
+    """Return where a version would be if the seqs of its stretch came evenly; -1 where none can be."""
+    distance, bits = _distance(directory.first_seq, seq), np.uint64(directory.stretch_bits)
+    # Compared as unsigned numbers, too: one that is very far would be negative as a signed one.
+    if seq < directory.first_seq or distance >> bits >= np.uint64(directory.n_stretches):
+        return -1
+    start, stop = _versions_in(directory, signed(distance >> bits))
+    if start == stop:
+        return -1
+    into = distance & ((np.uint64(1) << bits) - np.uint64(1))
+    if directory.stretch_bits < _MANY_BITS:
+        return start + signed((np.uint64(stop - start) * into) >> bits)
+    # As floats, since the product would not fit; rounded, that may reach the end.
+    share = float(into) / float(np.uint64(1) << bits)
+    return min(start + int(float(stop - start) * share), stop - 1)
+
+
+@kernel
+def _versions_in(directory: Directory, stretch: int) -> tuple[int, int]:
+    """Return the first version of a stretch, and the first one behind it."""
+    is_last = stretch + 1 == directory.n_stretches
+    stop = directory.n_versions if is_last else signed(directory.stretches[stretch + 1])
+    return signed(directory.stretches[stretch]), stop
+
+
+@kernel
+def _search(directory: Directory, seq: np.int64, guess: int) -> int:
+    """Return the version of a seq, looking ever further from a guess that failed; -1 if there is none."""
+    names = directory.names
+    if guess < 0:
+        return -1
+    stretch = signed(_distance(directory.first_seq, seq) >> np.uint64(directory.stretch_bits))
+    low, high = _versions_in(directory, stretch)
+    step = 1
+    if names[2 * guess] < seq:
+        low = guess + 1
+        while guess + step < high and names[2 * (guess + step)] < seq:
+            low = guess + step + 1
+            step *= 2
+        high = min(high, guess + step + 1)
+    else:
+        high = guess
+        while guess - step >= low and names[2 * (guess - step)] > seq:
+            high = guess - step
+            step *= 2
+        low = max(low, guess - step)
+    while low < high:
+        middle = (low + high) >> 1
+        if names[2 * middle] < seq:
+            low = middle + 1
+        else:
+            high = middle
+    return low if low < directory.n_versions and names[2 * low] == seq else -1
+
+
+@kernel
+def _find_block(directory: Directory, seqs: Int64s, start: int, stop: int, versions: Int64s) -> bool:
+    """Find the versions of some seqs; return whether all are known."""
+    names = directory.names
+    for i in range(start, stop):
+        versions[i] = _guess(directory, seqs[i])
+        prefetch(names, 2 * versions[i])
+    is_known = True
+    for i in range(start, stop):
+        if versions[i] < 0 or names[2 * versions[i]] != seqs[i]:
+            versions[i] = _search(directory, seqs[i], versions[i])
+            is_known &= versions[i] >= 0
+    return is_known
+
+
+@kernel
+def find_versions(directory: Directory, seqs: Int64s, versions: Int64s) -> bool:
+    """Find the versions of seqs; return whether all are known."""
+    for block in range(0, len(seqs), _BLOCK):
+        if not _find_block(directory, seqs, block, min(block + _BLOCK, len(seqs)), versions):
+            return False
+    return True
+
+
+@kernel
+def find_ids(directory: Directory, seqs: Int64s, starts: Int64s, lengths: Int32s) -> int:
+    """Say where the ids of seqs start, and how long they are.
+
+    Return how many bytes they take in all, or -1 if a seq is not known.
+    """
+    names = directory.names
+    n_bytes = 0
+    for block in range(0, len(seqs), _BLOCK):
+        stop = min(block + _BLOCK, len(seqs))
+        if not _find_block(directory, seqs, block, stop, starts):
+            return -1
+        for i in range(block, stop):
+            version = starts[i]
+            starts[i] = names[2 * version + 1]
+            lengths[i] = names[2 * version + 3] - starts[i]
+            n_bytes += signed(lengths[i])
+    return n_bytes
+
+
+@kernel
+def copy_ids(id_data: Bytes, starts: Int64s, offsets: Int32s, data: Bytes) -> None:
+    """Copy ids one behind the other; ``offsets`` has their lengths from its second entry on."""
+    n = len(starts)
+    at = 0
+    for i in range(n):
+        if i + _AHEAD < n:
+            prefetch(id_data, starts[i + _AHEAD])
+        length = signed(offsets[i + 1])
+        copy_bytes(id_data, starts[i], starts[i] + length, data, at)
+        at += length
+        offsets[i + 1] = at
