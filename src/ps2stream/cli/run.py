@@ -109,8 +109,8 @@ def run(arguments: argparse.Namespace) -> int:
                     _print_line(meter, time.monotonic() - started, as_json=arguments.json)
                     next_line = time.monotonic() + arguments.report_every
                 time.sleep(0.1)
-            # What is processed may still have to be entered into the meter, whose last line follows, and Spark
-            # has to note that the batch is done: else it would run again with the next start.
+            # What is processed may still have to be entered into the meter, whose last line follows, and
+            # Spark has to note that the batch is done: else it would run again with the next start.
             while query.status["isTriggerActive"]:
                 raise_failure(query)
                 time.sleep(0.02)
