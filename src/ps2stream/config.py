@@ -23,8 +23,8 @@ class Settings:
 
     ``grid_bits``: a worker's GI2 has ``2**grid_bits`` columns and rows over the world.
     ``max_cells``: a region that touches more of its cells is posted on a coarser level. Postings carry
-    bounds of their own, so a finer grid wins little and costs memory; both defaults are measured
-    (docs/performance.md).
+    bounds of their own and crowded cells are divided, so a finer grid wins little and costs memory; both
+    defaults are measured (docs/performance.md).
     ``batch_events``: the most events of a micro-batch.
     ``sample_events``: how many events a plan is made from, half of them publications and half subscriptions.
     They are drawn at random from the first ``sample_prefix_events`` of the stream, as its very first ones may
