@@ -54,6 +54,9 @@ from ps2stream.matching.records import (
 from ps2stream.matching.seqs import find_records, is_map_full, map_size, refill_map
 from ps2stream.model.space import Grid
 
+#: Room for matches grows up to this many.
+_MATCHES_AT_ONCE = 1 << 17
+
 _CELL_COUNTERS = [name for name in GI2Arrays._fields if name.startswith("cell_")]
 
 
@@ -164,7 +167,8 @@ class GI2:
             parts.append(Found(*(column[:n].copy() for column in self._found)))
             if row == len(probes.seq):
                 return Found(*(np.concatenate(columns) for columns in zip(*parts, strict=True)))
-            if n == 0:  # one publication has more matches than fit
+            # With more room a block is less often begun in vain; what one publication has must fit in any case.
+            if n == 0 or len(self._found.publication) < _MATCHES_AT_ONCE:
                 size = 2 * len(self._found.publication)
                 self._found = Found(np.empty(size, np.int64), np.empty(size, np.int64))
 
