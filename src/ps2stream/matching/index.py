@@ -167,7 +167,7 @@ class GI2:
             parts.append(Found(*(column[:n].copy() for column in self._found)))
             if row == len(probes.seq):
                 return Found(*(np.concatenate(columns) for columns in zip(*parts, strict=True)))
-            # With more room a block is less often begun in vain; what one publication has must fit in any case.
+            # With more room fewer blocks are begun in vain; what one publication has must fit in any case.
             if n == 0 or len(self._found.publication) < _MATCHES_AT_ONCE:
                 size = 2 * len(self._found.publication)
                 self._found = Found(np.empty(size, np.int64), np.empty(size, np.int64))
