@@ -30,6 +30,7 @@ MODULES: dict[str, str] = {
     "publication-length": "publication_length",
     "matches": "matches",
     "gi2": "gi2",
+    "limits": "limits",
     "dispatcher": "dispatcher",
     "journal": "journal",
     "roles": "roles",

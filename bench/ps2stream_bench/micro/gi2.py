@@ -44,6 +44,12 @@ class Contender(NamedTuple):
     bits: int
     max_cells: int
 
+    def fill(self, subs: Subscriptions) -> GI2 | NaiveGI2:
+        """Return an index of subscriptions."""
+        index = self.build(_counters(subs))
+        index.insert(subs)
+        return index
+
     def build(self, counters: Grid) -> GI2 | NaiveGI2:
         grid = Grid.over(WORLD, self.bits)
         if self.name == "naive":
@@ -62,6 +68,25 @@ class Measured(NamedTuple):
     matches_per_publication: float
     postings_per_subscription: float
     bytes_per_subscription: float
+
+
+class ProbeCosts(NamedTuple):
+    """What a publication takes on average: seconds of the processor, and what it looks at."""
+
+    seconds: float
+    lookups: float
+    candidates: float
+    matches: float
+
+
+def probe_costs(index: GI2, probes: Probes) -> ProbeCosts:
+    """Match all publications, some of them twice to warm up."""
+    n = len(probes.seq)
+    index.probe(_head_of(probes, int(_WARM_UP * n)), BEFORE_ALL)
+    before = {name: int(counted.sum()) for name, counted in index.cell_counters().items()}
+    seconds = _seconds(lambda: index.probe(probes, BEFORE_ALL))
+    counted = {name: int(cells.sum()) - before[name] for name, cells in index.cell_counters().items()}
+    return ProbeCosts(seconds / n, counted["lookups"] / n, counted["candidates"] / n, counted["matches"] / n)
 
 
 def measure(contender: Contender, arrays: Arrays) -> Measured:

@@ -219,6 +219,11 @@ class GI2:
             n_matches=int(arrays.cell_matches.sum()),
         )
 
+    def record_bytes(self) -> float:
+        """Return the mean size of a subscription's record, of what has ended too."""
+        head = self._arrays.head
+        return 8 * int(head[N_WORDS]) / max(1, int(head[N_RECORDS]))
+
     def cell_counters(self) -> dict[str, Int64s]:
         """Copy the counters of every grid^t cell, by the names of their arrays without ``cell_``."""
         return {name.removeprefix("cell_"): getattr(self._arrays, name).copy() for name in _CELL_COUNTERS}
