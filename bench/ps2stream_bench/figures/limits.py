@@ -99,8 +99,8 @@ def page(rows: Sequence[Row]) -> Page:
     )
     return Page(
         paper="",
-        ours="One thread matches publications with GI2 and, in turns, reads single cache lines of an array as "
-        "large as the index: at random places, each waited for before the next is known; the same with "
+        ours="One thread matches publications with GI2 and, in turns, reads single cache lines of an array "
+        "as large as the index: at random places, each waited for before the next is known; the same with "
         "each line announced ahead; and all lines in a row. *Lines* is the least that a publication has "
         "to read: a line of the table for each look-up, the postings of its lists, the record of each "
         "match. *Bound* is what these lines cost if all are announced in time and nothing else takes any "
