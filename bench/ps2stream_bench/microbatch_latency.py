@@ -52,12 +52,12 @@ class _Done:
 class LiveStream:
     """A stream that runs on a journal, and the end of each of its batches.
 
-    ``progress``: what Spark reports of its latest batches.
+    ``last_progress``: what Spark reports of its latest batch.
     """
 
     journal: Journal
     check: Callable[[], None]
-    progress: Callable[[], list[Any]] = list
+    last_progress: Callable[[], dict[str, Any] | None] = lambda: None
     _batches: list[_Done] = field(default_factory=list)
     _news: threading.Condition = field(default_factory=threading.Condition)
 
@@ -120,7 +120,7 @@ def live_stream(
         live = LiveStream(
             journal,
             check=lambda: raise_failure(query),
-            progress=lambda: [json.loads(each.json) for each in query.recentProgress],
+            last_progress=lambda: query.lastProgress and json.loads(query.lastProgress.json),
         )
         with journal_stream(
             spark, place, state, out, settings, plan=plan, on_batch=live.add, prune=prune

@@ -123,11 +123,11 @@ def _fixed_cost(case: Case, stream: Stream, live: LiveStream, home: Path) -> Ite
 def _settled(live: LiveStream) -> dict[str, Any]:
     """Wait until Spark reports the batch that was the last to reach the sink."""
     while True:
-        ran: list[dict[str, Any]] = [each for each in live.progress() if "addBatch" in each["durationMs"]]
-        if len(ran) and ran[-1]["batchId"] == live.n_batches - 1:
-            return ran[-1]
+        last = live.last_progress()
+        if last and last["batchId"] == live.n_batches - 1 and "addBatch" in last["durationMs"]:
+            return last
         live.check()
-        time.sleep(0.005)
+        time.sleep(0.02)
 
 
 def _steps(progress: dict[str, Any]) -> Row:
