@@ -4,8 +4,20 @@ from __future__ import annotations
 
 import threading
 from pathlib import Path
+from typing import Literal, NamedTuple
+
+#: Kinds of processes of a job on Spark: the one that started it, the Java machine, and Spark's own Python.
+ProcessKind = Literal["driver", "java", "python"]
+PROCESS_KINDS: tuple[ProcessKind, ...] = ("driver", "java", "python")
 
 _EVERY_S = 0.5
+
+
+class Resident(NamedTuple):
+    """Bytes in memory; of them, those that no file backs. What several processes map is shared out."""
+
+    n_bytes: int
+    anonymous_bytes: int
 
 
 class MemoryWatch(threading.Thread):
@@ -19,12 +31,36 @@ class MemoryWatch(threading.Thread):
 
     def run(self) -> None:
         while not self._stopped.wait(_EVERY_S):
-            self.peak_bytes = max(self.peak_bytes, sum(map(_proportional_bytes, _family(self._root))))
+            self.peak_bytes = max(self.peak_bytes, _n_bytes(self._root))
 
     def stop(self) -> int:
         self._stopped.set()
         self.join()
         return self.peak_bytes
+
+
+def _n_bytes(root: int) -> int:
+    return sum(_resident(process_id).n_bytes for process_id in _family(root))
+
+
+def resident_by_kind(root: int) -> dict[ProcessKind, Resident]:
+    """Return what a process and its descendants have in memory now, by kind."""
+    found = dict.fromkeys(PROCESS_KINDS, Resident(0, 0))
+    for process_id in _family(root):
+        kind, now = _kind_of(process_id, root), _resident(process_id)
+        before = found[kind]
+        found[kind] = Resident(before.n_bytes + now.n_bytes, before.anonymous_bytes + now.anonymous_bytes)
+    return found
+
+
+def _kind_of(process_id: int, root: int) -> ProcessKind:
+    if process_id == root:
+        return "driver"
+    try:
+        name = Path(f"/proc/{process_id}/comm").read_text().strip()
+    except OSError:
+        name = ""
+    return "java" if name == "java" else "python"
 
 
 def _family(root: int) -> list[int]:
@@ -42,9 +78,10 @@ def _family(root: int) -> list[int]:
     return found
 
 
-def _proportional_bytes(process_id: int) -> int:
+def _resident(process_id: int) -> Resident:
     try:
         lines = Path(f"/proc/{process_id}/smaps_rollup").read_text().splitlines()
-    except OSError:
-        return 0
-    return sum(int(line.split()[1]) * 1024 for line in lines if line.startswith("Pss:"))
+    except OSError:  # it has ended
+        return Resident(0, 0)
+    sizes = {line.split()[0]: int(line.split()[1]) * 1024 for line in lines[1:]}
+    return Resident(sizes.get("Pss:", 0), sizes.get("Pss_Anon:", 0))

@@ -7,13 +7,14 @@ part of the latency. Publishers, Spark and its Python processes share the machin
 from __future__ import annotations
 
 import contextlib
+import json
 import threading
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
@@ -49,10 +50,14 @@ class _Done:
 
 @dataclass(slots=True)
 class LiveStream:
-    """A stream that runs on a journal, and the end of each of its batches."""
+    """A stream that runs on a journal, and the end of each of its batches.
+
+    ``last_progress``: what Spark reports of its latest batch.
+    """
 
     journal: Journal
     check: Callable[[], None]
+    last_progress: Callable[[], dict[str, Any] | None] = lambda: None
     _batches: list[_Done] = field(default_factory=list)
     _news: threading.Condition = field(default_factory=threading.Condition)
 
@@ -62,6 +67,10 @@ class LiveStream:
         with self._news:
             self._batches.append(_Done(time.perf_counter(), done.duration_s, last_seq))
             self._news.notify_all()
+
+    @property
+    def n_batches(self) -> int:
+        return len(self._batches)
 
     def load(self, events: pa.RecordBatch) -> float:
         """Append events as fast as the journal takes them, wait for the last; return tuples/s."""
@@ -94,7 +103,13 @@ class LiveStream:
 
 @contextlib.contextmanager
 def live_stream(
-    spark: SparkSession, directory: Path, plan: Plan, settings: Settings, loading: pa.RecordBatch
+    spark: SparkSession,
+    directory: Path,
+    plan: Plan,
+    settings: Settings,
+    loading: pa.RecordBatch,
+    *,
+    prune: bool = False,
 ) -> Iterator[LiveStream]:
     """Run a stream on a new journal in a directory, with subscriptions loaded before anybody looks."""
     from ps2stream.pipeline.spark.stream import journal_stream
@@ -102,8 +117,14 @@ def live_stream(
 
     place, state, out = (directory / name for name in ("journal", "state", "out"))
     with Journal.open(place, create=True) as journal:
-        live = LiveStream(journal, check=lambda: raise_failure(query))
-        with journal_stream(spark, place, state, out, settings, plan=plan, on_batch=live.add) as query:
+        live = LiveStream(
+            journal,
+            check=lambda: raise_failure(query),
+            last_progress=lambda: query.lastProgress and json.loads(query.lastProgress.json),
+        )
+        with journal_stream(
+            spark, place, state, out, settings, plan=plan, on_batch=live.add, prune=prune
+        ) as query:
             live.load(loading)
             yield live
 

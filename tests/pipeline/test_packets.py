@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pyarrow as pa
 
-from ps2stream.pipeline.packets import FOUND, MATCHES, PACKETS, REPORT, ROUTED, decode, encode, packet_rows
+from ps2stream.pipeline.packets import ROUTED, decode, encode
 
 
 def test_a_batch_comes_out_of_a_packet_as_it_went_in() -> None:
@@ -16,16 +16,3 @@ def test_a_batch_comes_out_of_a_packet_as_it_went_in() -> None:
     for part in (batch, batch.slice(1), batch.slice(2)):
         assert decode(encode(part)).equals(part)
         assert decode(pa.py_buffer(encode(part))).equals(part)
-
-
-def test_packets_are_rows_of_a_shuffle() -> None:
-    found = pa.RecordBatch.from_pylist(
-        [{"publication_seq": 1, "publication_id": "p", "subscription_seqs": [2, 5]}], FOUND
-    )
-    rows = packet_rows([(3, MATCHES, encode(found)), (0, REPORT, b"{}")])
-    assert rows.schema == PACKETS
-    assert rows.column("destination").to_pylist() == [3, 0]
-    assert rows.column("kind").to_pylist() == [MATCHES, REPORT]
-    assert decode(rows.column("payload")[0].as_buffer()).equals(found)
-    assert packet_rows([]).schema == PACKETS
-    assert packet_rows([]).num_rows == 0

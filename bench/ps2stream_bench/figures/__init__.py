@@ -21,6 +21,7 @@ MODULES: dict[str, str] = {
     "adjustment": "adjustment",
     "peers": "peers",
     "replay": "replay",
+    "microbatch": "microbatch",
     "offered-load": "offered_load",
     "recovery": "recovery",
     "subscriptions": "subscriptions",

@@ -8,7 +8,8 @@ else is drawn from, generated or read from any Parquet file with lat, lon and te
 ``subscriptions`` are squares centred on publications, with keywords of their texts. Q1 asks for what is
 written often, in small regions; Q2 for at least one word that is rare, in larger ones. For Q3 ``regions``
 cuts the space into 100 parts, half of which draw Q1 and half Q2. ``streams`` mixes publications and updates
-five to one; in a drifting stream some regions change their kind from interval to interval.
+five to one; in a drifting stream some regions change their kind from interval to interval; an ``endless`` one
+goes on for as long as somebody looks.
 
 Everything is made as events first (schema EVENTS), texts and expressions included; ``compiled`` makes the
 arrays that kernels take of those events, with the product's own tokenizer. So an index and an engine can be
@@ -18,6 +19,7 @@ measured on the very same workload. The same arguments always give the same even
 from ps2stream_bench.workloads.compiled import Arrays, compile_arrays, compile_subscriptions
 from ps2stream_bench.workloads.corpus import N_STOP_WORDS, Corpus, corpus_for, corpus_of, read_corpus
 from ps2stream_bench.workloads.countries import COUNTRIES, PROFILES, Country, Profile, Targets
+from ps2stream_bench.workloads.endless import endless_parts, taken_back
 from ps2stream_bench.workloads.frame import Frame
 from ps2stream_bench.workloads.publications import PUBLICATIONS, generate, write_publications
 from ps2stream_bench.workloads.regions import busy_by_interval, draws_q2, kinds_by_interval, region_of
@@ -47,6 +49,7 @@ __all__ = [
     "corpus_of",
     "draws_q2",
     "drifting_events",
+    "endless_parts",
     "generate",
     "kinds_by_interval",
     "mixed_events",
@@ -55,5 +58,6 @@ __all__ = [
     "region_of",
     "statistics_of",
     "subscribe_events",
+    "taken_back",
     "write_publications",
 ]

@@ -1,10 +1,12 @@
 """Packets: what crosses from one role to the next.
 
-A packet is a record batch for one destination. Engines that cross processes carry it as one
-row with an Arrow IPC stream in it, so a shuffle moves a few large values and not every tuple.
+A packet is a record batch for one destination. Engines that cross processes carry it as an Arrow
+IPC stream, so a shuffle moves a few large values and not every tuple.
 """
 
 from __future__ import annotations
+
+from typing import NamedTuple
 
 import pyarrow as pa
 
@@ -46,22 +48,25 @@ FOUND = pa.schema(
     ]
 )
 
-#: Packets as rows of a shuffle.
-PACKETS = pa.schema([("destination", pa.int32()), ("kind", pa.string()), ("payload", pa.binary())])
-
 #: In the metadata of cell loads: whose they are.
 WORKER = b"worker"
 
 # Kinds of packets.
-PUBLICATIONS, MATCHES, REJECTED, REPORT, COMPILED, LOADS, SAMPLE = (
+PUBLICATIONS, REJECTED, REPORT, COMPILED, LOADS, SAMPLE = (
     "publications",
-    "matches",
     "rejected",
     "report",
     "compiled",
     "loads",
     "sample",
 )
+
+
+class Packet(NamedTuple):
+    """A packet on its way to another process."""
+
+    kind: str
+    payload: bytes
 
 
 def encode(batch: pa.RecordBatch) -> bytes:
@@ -74,14 +79,3 @@ def encode(batch: pa.RecordBatch) -> bytes:
 def decode(payload: pa.Buffer | bytes) -> pa.RecordBatch:
     """Read the one batch of a packet; its columns view the payload."""
     return pa.ipc.open_stream(payload).read_next_batch()
-
-
-def packet_rows(rows: list[tuple[int, str, bytes]]) -> pa.RecordBatch:
-    """Lay packets out as (destination, kind, payload) rows."""
-    destinations, kinds, payloads = zip(*rows, strict=True) if rows else ((), (), ())
-    columns = [
-        pa.array(destinations, pa.int32()),
-        pa.array(kinds, pa.string()),
-        pa.array(payloads, PACKETS.field("payload").type),
-    ]
-    return pa.RecordBatch.from_arrays(columns, schema=PACKETS)

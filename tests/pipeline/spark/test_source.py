@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pytest
-from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 from pyspark.sql.pandas.types import from_arrow_schema
 
@@ -47,10 +45,3 @@ def test_a_stream_goes_on_after_what_it_has_read(spark: SparkSession, place: Pla
     assert read_into(spark, place, "copy").num_rows == 200
     place.publish(events, packet_events=40)
     assert read_into(spark, place, "copy").to_pylist() == events.to_pylist()
-
-
-def test_an_unknown_kind_of_rows_is_refused(spark: SparkSession, tmp_path: Path) -> None:
-    spark.dataSource.register(JournalSource)
-    reader = spark.readStream.format("ps2stream_journal").option("rows", "everything")
-    with pytest.raises(PySparkException, match="rows must be events or references; got 'everything'"):
-        reader.load(str(tmp_path))

@@ -1,23 +1,25 @@
 """The micro-batch engine: the whole stream on Structured Streaming.
 
-    events --> references --> [compile] --> registrar (driver) --> log, H2
-                    |                                               |
-                    +--> dispatch ==repartitionById==> work ==> merge --> sink
+    references --> [compile] --> registrar (driver) --> log, H2
+         |                                               |
+         +--> dispatch ==shuffle==> work, merge --> sink
 
-Updates of a batch are decided on before its publications are routed, between two jobs of the
-same batch; everything a crash could lose in between is written before it is used.
+Updates of a batch are decided on before its publications are routed; everything a crash could lose in
+between is written before it is used. The jobs of a batch are RDDs: their elements are packets, and planning
+them costs nothing, where a DataFrame of the same steps was analysed and planned anew for every batch.
 """
 
 from __future__ import annotations
 
 import shutil
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import NamedTuple
 
 import pyarrow as pa
+from pyspark import RDD
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.pandas.types import from_arrow_schema
 
@@ -28,14 +30,15 @@ from ps2stream.matching.layout import Subscriptions
 from ps2stream.model.events import nothing_rejected
 from ps2stream.model.schemas import empty
 from ps2stream.pipeline.control import Adjusted, Controller, LoadController, Observed
-from ps2stream.pipeline.packets import LOADS, PACKETS, REJECTED, REPORT, WORKER, decode
+from ps2stream.pipeline.packets import LOADS, REJECTED, REPORT, WORKER, Packet, decode
 from ps2stream.pipeline.references import REFERENCES, Reference, prune
 from ps2stream.pipeline.registrar import COMPILED, Registrar, compile_updates, concat
 from ps2stream.pipeline.reports import DispatcherReport, Report, WorkerReport, from_json
 from ps2stream.pipeline.sink import Sink
-from ps2stream.pipeline.spark.stages import BatchContext, CompileUpdates, Dispatch, Merge, Spool, Work
+from ps2stream.pipeline.spark.stages import BatchContext, CompileUpdates, Dispatch, Spool, WorkAndMerge
 from ps2stream.pipeline.state import State
 from ps2stream.pipeline.status import status_of
+from ps2stream.text.tokenizer import Tokenizer
 
 #: Up to this many updates the driver parses by itself; a Spark job would take longer to start.
 _COMPILE_HERE = 5_000
@@ -79,6 +82,8 @@ class MicroBatchJob:
     _consumed: tuple[Reference, ...] = ()
     _applied: int = field(default=-1)
     _registrar: Registrar = field(init=False)
+    _tokenizer: Tokenizer = field(init=False)
+    _dispatchers: RDD[object] = field(init=False)
     _next_status: float = 0.0
 
     def start(self) -> None:
@@ -90,12 +95,13 @@ class MicroBatchJob:
         self._registrar = self.state.restore_registrar()
         self.state.drop_plans()
         self.state.forget_status()  # that of an earlier run
+        self._tokenizer = self.settings.tokenizer()
+        # Nothing but partitions: a task, one for each dispatcher, needs its number only.
+        self._dispatchers = self.spark.sparkContext.parallelize([], self.settings.n_dispatchers)
 
-    def process(self, batch: DataFrame, batch_id: int) -> None:
-        """Run one micro-batch of references (the function that foreachBatch wants)."""
+    def process(self, references: tuple[Reference, ...], batch_id: int) -> None:
+        """Run one micro-batch."""
         started = time.monotonic()
-        rows = batch.toArrow().to_pylist()
-        references = tuple(Reference(**row) for row in rows)
         if not references:
             return
         horizon = self.state.last_seq(batch_id - 1)
@@ -132,8 +138,8 @@ class MicroBatchJob:
         directory = self.state.directory / "spool" / f"{batch_id:012}"
         shutil.rmtree(directory, ignore_errors=True)
         spool = Spool(directory, self.state.last_seq(batch_id - 1))
-        references = batch.mapInArrow(spool, from_arrow_schema(REFERENCES))
-        self.process(references, batch_id)
+        spooled = batch.mapInArrow(spool, from_arrow_schema(REFERENCES)).toArrow()
+        self.process(tuple(Reference(**row) for row in spooled.to_pylist()), batch_id)
         shutil.rmtree(directory, ignore_errors=True)
 
     def _update(
@@ -224,31 +230,23 @@ class MicroBatchJob:
         self, batch_id: int, references: tuple[Reference, ...], horizon: int
     ) -> tuple[pa.RecordBatch, list[pa.RecordBatch]]:
         if sum(reference.n_updates for reference in references) <= _COMPILE_HERE:
-            tokenizer = self.settings.tokenizer()
             parts = [
-                compile_updates(batch, tokenizer) for reference in references for batch in reference.updates()
+                compile_updates(batch, self._tokenizer)
+                for reference in references
+                for batch in reference.updates()
             ]
         else:
             compile_stage = CompileUpdates(self._context(batch_id, references, horizon))
-            packets = self._dispatchers().mapInArrow(compile_stage, _PACKET_ROWS).toArrow()
-            return _parted(packets)
+            return _parted(self._dispatchers.mapPartitionsWithIndex(compile_stage).collect())
         compiled = [empty(COMPILED), *(part for part, _ in parts)]
         return concat(compiled), [rejected for _, rejected in parts]
 
     def _match(self, context: BatchContext) -> Heard:
-        packets = self._dispatchers().mapInArrow(Dispatch(context), _PACKET_ROWS)
-        found = packets.repartitionById(self.settings.n_workers, "destination").mapInArrow(
-            Work(context), _PACKET_ROWS
+        sent = self._dispatchers.mapPartitionsWithIndex(Dispatch(context))
+        delivered = sent.partitionBy(self.settings.n_workers, _itself).mapPartitionsWithIndex(
+            WorkAndMerge(context)
         )
-        merged = found.repartitionById(context.n_mergers, "destination").mapInArrow(
-            Merge(context), _PACKET_ROWS
-        )
-        return _heard(merged.toArrow())
-
-    def _dispatchers(self) -> DataFrame:
-        """One row, and so one task, a dispatcher."""
-        n = self.settings.n_dispatchers
-        return self.spark.range(0, n, 1, n)
+        return _heard(delivered.collect())
 
     def _context(self, batch_id: int, references: tuple[Reference, ...], horizon: int) -> BatchContext:
         return BatchContext(
@@ -294,27 +292,27 @@ class Heard(NamedTuple):
     sampled: list[pa.RecordBatch]
 
 
-def _heard(packets: pa.Table) -> Heard:
+def _heard(packets: Iterable[Packet]) -> Heard:
     heard = Heard((), {}, [])
     reports: list[Report] = []
-    for kind, payload in zip(packets["kind"].to_pylist(), packets["payload"], strict=True):
+    for kind, payload in packets:
         if kind == REPORT:
-            reports.append(from_json(payload.as_py().decode()))
+            reports.append(from_json(payload.decode()))
         elif kind == LOADS:
-            loads = decode(payload.as_buffer())
+            loads = decode(payload)
             heard.cells[int(loads.schema.metadata[WORKER])] = loads.replace_schema_metadata(None)
         else:
-            heard.sampled.append(decode(payload.as_buffer()))
+            heard.sampled.append(decode(payload))
     return heard._replace(reports=tuple(reports))
 
 
-def _parted(packets: pa.Table) -> tuple[pa.RecordBatch, list[pa.RecordBatch]]:
+def _parted(packets: Iterable[Packet]) -> tuple[pa.RecordBatch, list[pa.RecordBatch]]:
     """Part compiled from rejected updates."""
     compiled, rejected = [empty(COMPILED)], [nothing_rejected()]
-    for batch in packets.to_batches():
-        for kind, payload in zip(batch.column("kind").to_pylist(), batch.column("payload"), strict=True):
-            (rejected if kind == REJECTED else compiled).append(decode(payload.as_buffer()))
+    for kind, payload in packets:
+        (rejected if kind == REJECTED else compiled).append(decode(payload))
     return concat(compiled), rejected
 
 
-_PACKET_ROWS = from_arrow_schema(PACKETS)
+def _itself(worker: int) -> int:
+    return worker

@@ -3,9 +3,9 @@
     spark.dataSource.register(JournalSource)
     spark.readStream.format("ps2stream_journal").load("path/of/journal")
 
-Offsets are positions in the journal and live in Spark's checkpoint. With the option
-``rows=references`` (what our own job uses) the stream carries where events are in place of the
-events; ``parts`` says into how many parts a batch is cut, ``batch_events`` how much it may hold.
+Offsets are positions in the journal and live in Spark's checkpoint. ``parts`` says into how many
+parts a batch is cut, ``batch_events`` how much it may hold. Our own job lets the stream set the offsets
+and reads the journal by itself, where the events are needed.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from ps2stream.errors import ConfigError, JournalError
 from ps2stream.journal import Journal
 from ps2stream.journal.packets import decode_events
 from ps2stream.model.schemas import EVENTS
-from ps2stream.pipeline.references import REFERENCES, journal_references
+from ps2stream.pipeline.references import journal_references
 
 NAME = "ps2stream_journal"
 
@@ -36,7 +36,7 @@ class JournalSource(DataSource):
         return NAME
 
     def schema(self) -> StructType:
-        return from_arrow_schema(REFERENCES if self._wants_references else EVENTS)
+        return from_arrow_schema(EVENTS)
 
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: N802
         path = self.options.get("path")
@@ -44,25 +44,16 @@ class JournalSource(DataSource):
             raise ConfigError("the source needs the directory of a journal: .load(path)")
         return JournalStreamReader(
             Path(path),
-            self._wants_references,
             int(self.options.get("parts", 2)),
             int(self.options.get("batch_events", 100_000)),
         )
-
-    @property
-    def _wants_references(self) -> bool:
-        rows = self.options.get("rows", "events")
-        if rows not in ("events", "references"):
-            raise ConfigError(f"option rows must be events or references; got {rows!r}")
-        return bool(rows == "references")
 
 
 class JournalStreamReader(DataSourceStreamReader):
     """Read a journal batch by batch; its position is the offset."""
 
-    def __init__(self, directory: Path, wants_references: bool, n_parts: int, batch_events: int) -> None:
+    def __init__(self, directory: Path, n_parts: int, batch_events: int) -> None:
         self._directory = directory
-        self._wants_references = wants_references
         self._n_parts = n_parts
         self._batch_events = batch_events
 
@@ -87,17 +78,11 @@ class JournalStreamReader(DataSourceStreamReader):
         after, upto = start["position"], end["position"]
         if upto <= after:
             return []
-        if self._wants_references:  # tiny rows: one task makes them all
-            return [InputPartition((after, upto))]
         parts = journal_references(self._directory, after, upto, self._n_parts)
         return [InputPartition((part.after, part.upto)) for part in parts]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         after, upto = partition.value
-        if self._wants_references:
-            references = journal_references(self._directory, after, upto, self._n_parts)
-            yield pa.RecordBatch.from_pylist([each._asdict() for each in references], schema=REFERENCES)
-            return
         with Journal.open(self._directory) as journal:
             for packet in journal.read(after, upto):
                 if packet.damage:  # a stream of events has no other way to say that some are missing

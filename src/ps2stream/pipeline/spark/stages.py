@@ -1,16 +1,19 @@
-"""The roles as Spark runs them: iterators of record batches, each in some Python process.
+"""The roles as Spark runs them, each in some Python process.
 
-Which process serves which worker changes from batch to batch; whatever a role needs is mapped or
-opened from the state directory, where it costs about a millisecond.
+A role takes the number of its partition and the packets that were sent there. Which process serves which
+worker changes from batch to batch; whatever a role needs is mapped or opened from the state directory, where
+it costs about a millisecond.
 """
 
 from __future__ import annotations
 
 import gc
 import time
-from collections.abc import Iterator
+from collections.abc import Generator, Iterable, Iterator
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
+from typing import NamedTuple
 
 import pyarrow as pa
 from pyspark import TaskContext
@@ -20,26 +23,28 @@ from ps2stream.pipeline.dispatcher import Dispatched, Dispatcher
 from ps2stream.pipeline.merger import Merger
 from ps2stream.pipeline.packets import (
     COMPILED,
-    FOUND,
     LOADS,
-    MATCHES,
     PUBLICATIONS,
     REJECTED,
     REPORT,
     SAMPLE,
     WORKER,
+    Packet,
     decode,
     encode,
-    packet_rows,
 )
 from ps2stream.pipeline.references import REFERENCES, Reference, spool
 from ps2stream.pipeline.registrar import compile_updates, concat
-from ps2stream.pipeline.reports import DispatcherReport, MergerReport, WorkerReport, to_json
+from ps2stream.pipeline.reports import DispatcherReport, MergerReport, Report, WorkerReport, to_json
 from ps2stream.pipeline.sink import Sink
 from ps2stream.pipeline.state import State
+from ps2stream.text.tokenizer import Tokenizer
 
 #: A dispatcher gathers small packets up to this many publications before it routes them.
 _ROUTE_AT_ONCE = 20_000
+
+#: A packet and the number of the worker it is for.
+Sent = tuple[int, Packet]
 
 _is_frozen = False
 
@@ -58,7 +63,6 @@ class BatchContext:
     horizon: int
     references: tuple[Reference, ...]
     reports_cells: bool = False
-    n_mergers: int = 1
 
     def part(self, number: int) -> tuple[Reference, ...]:
         """Return the references that dispatcher ``number`` reads."""
@@ -73,7 +77,9 @@ class Spool:
     high_water: int
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        reference = spool(batches, self.directory / f"part-{_task().taskAttemptId()}", self.high_water)
+        task = TaskContext.get()
+        assert task is not None
+        reference = spool(batches, self.directory / f"part-{task.taskAttemptId()}", self.high_water)
         yield pa.RecordBatch.from_pylist([reference._asdict()], schema=REFERENCES)
 
 
@@ -83,13 +89,15 @@ class CompileUpdates:
 
     context: BatchContext
 
-    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        tokenizer = self.context.settings.tokenizer()
-        for number in _numbers(batches):
-            for reference in self.context.part(number):
-                for updates in reference.updates():
-                    compiled, rejected = compile_updates(updates, tokenizer)
-                    yield packet_rows([(0, COMPILED, encode(compiled)), (0, REJECTED, encode(rejected))])
+    def __call__(self, number: int, nothing: Iterable[object]) -> Iterator[Packet]:
+        _exhaust(nothing)
+        tokenizer = _tokenizer(self.context.settings.stop_words)
+        for reference in self.context.part(number):
+            for updates in reference.updates():
+                compiled, rejected = compile_updates(updates, tokenizer)
+                yield Packet(COMPILED, encode(compiled))
+                if rejected.num_rows:
+                    yield Packet(REJECTED, encode(rejected))
         _freeze_once()
 
 
@@ -99,36 +107,36 @@ class Dispatch:
 
     context: BatchContext
 
-    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    def __call__(self, number: int, nothing: Iterable[object]) -> Iterator[Sent]:
+        _exhaust(nothing)
         context = self.context
+        started = time.process_time()
         state = State(context.state)
         versions = [state.open_grid_t(state.plan(plan), name) for plan, name in context.routing]
-        dispatcher = Dispatcher(versions, context.settings.tokenizer())
-        for number in _numbers(batches):
-            started = time.process_time()
-            n_publications = n_discarded = n_rejected = n_sent = 0
-            for publications, turned_down in _gathered(context.part(number)):
-                done = dispatcher.dispatch(publications)
-                rejected = concat([turned_down, done.rejected])
-                n_publications += done.n_publications
-                n_discarded += done.n_discarded
-                n_rejected += rejected.num_rows
-                n_sent += sum(packet.num_rows for packet in done.packets.values())
-                yield _sent(done, rejected, context.reports_cells)
-            busy_s = time.process_time() - started
-            report = DispatcherReport(number, n_publications, n_discarded, n_rejected, n_sent, busy_s)
-            yield packet_rows([(number % context.settings.n_workers, REPORT, to_json(report).encode())])
+        dispatcher = Dispatcher(versions, _tokenizer(context.settings.stop_words))
+        n_publications = n_discarded = n_rejected = n_sent = 0
+        for publications, turned_down in _gathered(context.part(number)):
+            done = dispatcher.dispatch(publications)
+            rejected = concat([turned_down, done.rejected])
+            n_publications += done.n_publications
+            n_discarded += done.n_discarded
+            n_rejected += rejected.num_rows
+            n_sent += sum(packet.num_rows for packet in done.packets.values())
+            yield from _sent(done, rejected, context.reports_cells)
+        busy_s = time.process_time() - started
+        report = DispatcherReport(number, n_publications, n_discarded, n_rejected, n_sent, busy_s)
+        yield number % context.settings.n_workers, _packet_of(report)
         _freeze_once()
 
 
-def _sent(done: Dispatched, rejected: pa.RecordBatch, with_sample: bool) -> pa.RecordBatch:
-    rows = [(worker, PUBLICATIONS, encode(packet)) for worker, packet in done.packets.items()]
-    # What is not for workers passes through one of them on its way to the merger.
+def _sent(done: Dispatched, rejected: pa.RecordBatch, with_sample: bool) -> Iterator[Sent]:
+    for worker, packet in done.packets.items():
+        yield worker, Packet(PUBLICATIONS, encode(packet))
+    # What is not for workers passes through one of them on its way to the merger or to the driver.
     if rejected.num_rows:
-        rows.append((0, REJECTED, encode(rejected)))
+        yield 0, Packet(REJECTED, encode(rejected))
     if with_sample:
-        rows.append((0, SAMPLE, encode(done.sampled)))
-    return packet_rows(rows)
+        yield 0, Packet(SAMPLE, encode(done.sampled))
 
 
 def _gathered(references: tuple[Reference, ...]) -> Iterator[tuple[pa.RecordBatch, pa.RecordBatch]]:
@@ -147,35 +155,46 @@ def _gathered(references: tuple[Reference, ...]) -> Iterator[tuple[pa.RecordBatc
 
 
 @dataclass(frozen=True, slots=True)
-class Work:
-    """Bring a worker's index up to date and match the packets sent to it."""
+class WorkAndMerge:
+    """Match what was sent to a worker, then deliver what it found.
+
+    Worker and merger share a task. A match is found by one worker only (docs/architecture.md), so mergers
+    that each serve one worker deliver what a single one would: the same matches, each once, in files that
+    are each in order. A stage of its own for the merger meant a second shuffle, of all matches.
+    """
 
     context: BatchContext
 
-    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    def __call__(self, number: int, sent: Iterable[Sent]) -> Iterator[Packet]:
+        inbox = Inbox([], [], [])
+        for _, packet in sent:
+            inbox.add(packet)
+        found = yield from self._work(number, inbox.publications)
+        yield self._merge(number, found, inbox.rejected)
+        yield from inbox.for_driver
+        _freeze_once()
+
+    def _work(
+        self, number: int, publications: Iterable[bytes]
+    ) -> Generator[Packet, None, list[pa.RecordBatch]]:
+        """Bring the worker's index up to date and match with it; return what was found."""
         context = self.context
-        worker_id = _task().partitionId()
         state = State(context.state)
         settings = context.settings.index_settings(state.plan(context.routing[0][0]))
-        merger = worker_id % context.n_mergers
         started = time.process_time()
-        with state.worker(worker_id, settings, context.batch_id, context.horizon) as worker:
+        with state.worker(number, settings, context.batch_id, context.horizon) as worker:
             update_s, ready_at = time.process_time() - started, time.time()
             before = worker.index.counts()
             counters = worker.cell_counters() if context.reports_cells else {}
-            for kind, payload in _packets(batches):
-                if kind == PUBLICATIONS:
-                    found = worker.match(decode(payload), context.horizon, context.switch_seq)
-                    if found.num_rows:
-                        yield packet_rows([(merger, MATCHES, encode(found))])
-                else:
-                    yield packet_rows([(merger, kind, payload.to_pybytes())])
+            found = [
+                worker.match(decode(payload), context.horizon, context.switch_seq) for payload in publications
+            ]
             after = worker.index.counts()
             if context.reports_cells:
-                loads = worker.cell_loads(counters).replace_schema_metadata({WORKER: str(worker_id)})
-                yield packet_rows([(merger, LOADS, encode(loads))])
+                loads = worker.cell_loads(counters).replace_schema_metadata({WORKER: str(number)})
+                yield Packet(LOADS, encode(loads))
         report = WorkerReport(
-            worker_id,
+            number,
             after.n_publications - before.n_publications,
             worker.n_updates,
             after.n_candidates - before.n_candidates,
@@ -186,59 +205,55 @@ class Work:
             update_s,
             ready_at,
         )
-        yield packet_rows([(merger, REPORT, to_json(report).encode())])
-        _freeze_once()
+        yield _packet_of(report)
+        return found
 
-
-@dataclass(frozen=True, slots=True)
-class Merge:
-    """Write the deliveries of a batch to the sink and hand the reports on to the driver."""
-
-    context: BatchContext
-
-    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    def _merge(self, number: int, found: list[pa.RecordBatch], rejected: list[pa.RecordBatch]) -> Packet:
+        """Write deliveries and rejected records to the sink."""
         context = self.context
-        number = _task().partitionId()
         started = time.process_time()
-        found, rejected, reports = [], [], []  # reports are for the driver
-        for kind, payload in _packets(batches):
-            if kind == MATCHES:
-                found.append(decode(payload))
-            elif kind == REJECTED:
-                rejected.append(decode(payload))
-            else:
-                reports.append((0, kind, payload.to_pybytes()))
-        sink = Sink(context.sink)
-        registry = State(context.state).open_registry(context.registry)
-        matches = Merger(registry).merge(found) if found else FOUND.empty_table()
-        if found:
+        sink, n_matches, n_rejected = Sink(context.sink), 0, 0
+        if any(batch.num_rows for batch in found):
+            registry = State(context.state).open_registry(context.registry)
+            matches = Merger(registry).merge(found)
             sink.write_matches(context.batch_id, number, matches)
+            n_matches = matches.num_rows
         if rejected:
+            n_rejected = sum(batch.num_rows for batch in rejected)
             sink.write_rejected(context.batch_id, f"{number:03}", concat(rejected))
-        n_rejected = sum(batch.num_rows for batch in rejected)
-        report = MergerReport(number, matches.num_rows, n_rejected, time.process_time() - started)
-        reports.append((0, REPORT, to_json(report).encode()))
-        yield packet_rows(reports)
-        _freeze_once()
+        return _packet_of(MergerReport(number, n_matches, n_rejected, time.process_time() - started))
 
 
-def _task() -> TaskContext:
-    task = TaskContext.get()
-    assert task is not None
-    return task
+class Inbox(NamedTuple):
+    """What was sent to a task, by what is to be done with it."""
+
+    publications: list[bytes]
+    rejected: list[pa.RecordBatch]
+    for_driver: list[Packet]
+
+    def add(self, packet: Packet) -> None:
+        if packet.kind == PUBLICATIONS:
+            self.publications.append(packet.payload)
+        elif packet.kind == REJECTED:
+            self.rejected.append(decode(packet.payload))
+        else:
+            self.for_driver.append(packet)
 
 
-def _numbers(batches: Iterator[pa.RecordBatch]) -> Iterator[int]:
-    """Yield the dispatcher numbers that this task was given."""
-    for batch in batches:
-        yield from batch.column(0).to_pylist()
+@cache
+def _tokenizer(stop_words: tuple[str, ...]) -> Tokenizer:
+    """Return the tokenizer of this process: hashing a hundred stop words takes longer than a small packet."""
+    return Tokenizer(stop_words)
 
 
-def _packets(batches: Iterator[pa.RecordBatch]) -> Iterator[tuple[str, pa.Buffer]]:
-    for batch in batches:
-        payloads = batch.column("payload")
-        for row, kind in enumerate(batch.column("kind").to_pylist()):
-            yield kind, payloads[row].as_buffer()
+def _exhaust(nothing: Iterable[object]) -> None:
+    """Read an empty input to its end: a process that left some of it would not be used again."""
+    for each in nothing:
+        raise AssertionError(f"no input was expected; got {each!r}")
+
+
+def _packet_of(report: Report) -> Packet:
+    return Packet(REPORT, to_json(report).encode())
 
 
 def _freeze_once() -> None:

@@ -23,8 +23,10 @@ from ps2stream.model.schemas import EVENTS, MATCHES, PUBLISH, empty
 from ps2stream.partitioning.plan import Plan
 from ps2stream.pipeline.control import Controller, controller_of
 from ps2stream.pipeline.planning import first_plan, journal_sample, plan_of
+from ps2stream.pipeline.references import journal_references
 from ps2stream.pipeline.sink import Sink
 from ps2stream.pipeline.spark.job import SNAPSHOT_EVERY, BatchDone, MicroBatchJob
+from ps2stream.pipeline.spark.offsets import stretch_of
 from ps2stream.pipeline.spark.source import NAME, JournalSource
 from ps2stream.pipeline.state import State
 from ps2stream.pipeline.warm import warm
@@ -70,15 +72,21 @@ def journal_stream(
         )
         job.start()
         spark.dataSource.register(JournalSource)
-        references = (
+        events = (
             spark.readStream.format(NAME)
-            .option("rows", "references")
             .option("parts", settings.n_dispatchers)
             .option("batch_events", settings.batch_events)
             .load(str(journal))
         )
         background.submit(warm)  # what the driver itself will need for the first adjustment
-        query = _start(references, job, job.process, interval_s)
+
+        def process(batch: DataFrame, batch_id: int) -> None:
+            # Spark says which batch it is; the tasks that need it read it from the journal.
+            after, upto = stretch_of(job.state.checkpoint, batch_id, journal)
+            references = journal_references(journal, after, upto, settings.n_dispatchers)
+            job.process(tuple(references), batch_id)
+
+        query = _start(events, job, process, interval_s)
         try:
             yield query
         finally:
