@@ -23,6 +23,9 @@ _SETTINGS = {
     "spark.ui.retainedStages": "20",
     "spark.ui.retainedTasks": "200",
     "spark.sql.ui.retainedExecutions": "20",
+    # Few instructions of a batch are Java's: compiling them a second time, and better, took more of two cores
+    # in the first minutes than it gave back.
+    "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1",
     # A batch is a few small tasks: waiting for a better place only costs time on one machine.
     "spark.locality.wait": "0s",
     # Spark writes two small files a batch. By default each starts several processes to look at and to set
