@@ -23,10 +23,10 @@ from matching.scan import (
     random_publications,
     random_subscriptions,
 )
-from ps2stream.arrays import MappedStorage
+from ps2stream.arrays import Array, HeapStorage, MappedStorage
 from ps2stream.errors import StateError
 from ps2stream.matching.index import GI2, GI2Settings
-from ps2stream.matching.layout import DTYPES, FOREVER, Found
+from ps2stream.matching.layout import DTYPES, FOREVER, N_WORDS, Found
 from ps2stream.model.schemas import BEFORE_ALL_SEQS
 from ps2stream.model.space import WORLD, Grid, Region
 
@@ -365,3 +365,36 @@ def test_an_end_that_is_forever_is_no_end() -> None:
     index = built(GI2Settings(Grid.over(WORLD, 6), COUNTERS), [Stored(1, Region(*WORLD), ((TERMS[0],),))])
     assert end(index, {1: FOREVER}) == 1
     assert index.counts().n_ended == 0
+
+
+class _FullStorage(HeapStorage):
+    """Give no more room for postings while it is full."""
+
+    is_full = False
+
+    def grow(self, name: str, array: Array, size: int) -> Array:
+        if self.is_full and name == "postings":
+            raise StateError("no space left")
+        return super().grow(name, array, size)
+
+
+@pytest.mark.usefixtures("tiny_start")
+def test_an_insert_that_found_no_room_takes_nothing_from_the_next_one() -> None:
+    storage = _FullStorage()
+    index = GI2.create(GI2Settings(Grid.over(WORLD, 4), COUNTERS), storage)
+    stored = [Stored(seq, Region(1.0, 1.0, 1.0, 1.0), ((TERMS[0],),)) for seq in range(1, 7)]
+    storage.is_full = True
+    with pytest.raises(StateError, match="no space left"):
+        index.insert(columns_of(stored[:3]))
+    storage.is_full = False
+    index.insert(columns_of(stored[3:]))
+    index.insert(columns_of(stored[:3]))
+    here = Published(10, 1.0, 1.0, (TERMS[0],), frozenset({TERMS[0]}))
+    assert probe(index, [here]) == [(0, each.seq_from) for each in stored]
+
+
+def test_more_words_than_positions_tell_apart_are_refused() -> None:
+    index = GI2.create(GI2Settings(Grid.over(WORLD, 4), COUNTERS))
+    index._arrays.head[N_WORDS] = (1 << 32) - 7
+    with pytest.raises(StateError, match=r"4,294,967,295 words; 4,294,967,296 were needed; use more workers"):
+        index.insert(columns_of([Stored(1, Region(*WORLD), ((TERMS[0],),))]))

@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 from matching.indexes import COUNTERS, built, end, probe
 from matching.scan import TERMS, Published, Scan, Stored, columns_of, random_clauses, random_publications
 from ps2stream.matching.index import GI2, GI2Settings
-from ps2stream.matching.layout import N_SPLITS
+from ps2stream.matching.layout import FINER_LEVELS, N_SPLITS
 from ps2stream.matching.post import quarters_of
-from ps2stream.model.space import WORLD, Grid, Region
+from ps2stream.model.space import WORLD, Grid, Region, cell_seed, column_of, row_of
 
 pytestmark = pytest.mark.kernel
 
@@ -110,3 +110,46 @@ def test_a_region_touches_the_quarters_that_its_bounds_lie_in(
     steps: tuple[int, int, int, int], quarters: int
 ) -> None:
     assert quarters_of(steps) == quarters
+
+
+def _seed_at(lon: float, lat: float, level: int) -> int:
+    fine = GRID.finer(FINER_LEVELS)
+    return int(cell_seed(level, column_of(fine, lon) >> level, row_of(fine, lat) >> level))
+
+
+@pytest.mark.parametrize("level", range(FINER_LEVELS + 1))
+@pytest.mark.parametrize("n_others", [1, 3, 20])
+def test_a_list_that_shares_its_key_with_a_quarter_is_not_lost(n_others: int, level: int) -> None:
+    """Terms can be made up so that two lists have one key: nobody may lose by that but who made them up."""
+    shared = TERM ^ _seed_at(1.0, 1.0, level) ^ _seed_at(100.0, 50.0, FINER_LEVELS)
+    others = [Stored(i + 1, Region(100.0, 50.0, 100.0, 50.0), ((shared,),)) for i in range(n_others)]
+    crowd = [Stored(i + 100, Region(1.0, 1.0, 1.0 + i / 1000, 1.0), ((TERM,),)) for i in range(40)]
+    terms = tuple(sorted((TERM, shared)))
+    published = [Published(1000, lon, lat, terms, frozenset(terms)) for lon, lat in ((100, 50), (1, 1))]
+    for stored in (others + crowd, crowd + others, crowd[:20] + others + crowd[20:]):
+        scan = Scan()
+        scan.insert(stored)
+        index = built(GI2Settings(GRID, COUNTERS, split_at=4), stored)
+        assert probe(index, published) == scan.matches(published)
+
+
+def test_terms_that_all_belong_at_the_end_of_the_table_do_not_let_it_grow_without_end() -> None:
+    stored = [
+        Stored(i + 1, Region(1.0, 1.0, 1.0, 1.0), ((_term_with_key((1 << 64) - 4 * (i + 1)),),))
+        for i in range(1500)
+    ]
+    index = built(GI2Settings(GRID, COUNTERS), stored)
+    assert len(index._arrays.list_table) < 200 * len(stored)
+    terms = tuple(sorted(each.clauses[0][0] for each in stored[::7]))
+    published = [Published(2000, 1.0, 1.0, terms, frozenset(terms))]
+    expected = [(0, each.seq_from) for each in stored[::7]]
+    assert probe(index, published) == expected
+    assert probe(index.compacted(0), published) == expected
+
+
+def _term_with_key(key: int) -> int:
+    """Return the term whose list has a key in the cell of a point; the keys of a cell are one to one."""
+    for factor in (0xC4CEB9FE1A85EC53, 0xFF51AFD7ED558CCD):
+        key ^= key >> 33
+        key = key * pow(factor, -1, 1 << 64) % (1 << 64)
+    return key ^ key >> 33 ^ _seed_at(1.0, 1.0, FINER_LEVELS)

@@ -342,3 +342,31 @@ def test_owners_are_those_of_the_plan_also_where_tables_were_renamed() -> None:
     points = [random_point(rng) for _ in range(50)]
     expected = [[grid_t.plan.owner(*point, term) for term in TERMS] for point in points]
     assert routed(grid_t, points, [TERMS] * 50) == expected
+
+
+def test_a_count_at_its_limit_stays_there_rather_than_become_another_key() -> None:
+    grid_t = GridT.create(space_plan(random.Random(1), 2, 3))
+    postings = postings_of([Stored(1, Region(1.0, 1.0, 1.0, 1.0), ((TERMS[3],),))])
+    grid_t.add(postings)
+    for table in (grid_t._h2.cells, grid_t._h2.terms):
+        table[table != 0] |= COUNT
+    for change in (grid_t.add, grid_t.remove, grid_t.remove):
+        change(postings)
+        assert routed(grid_t, [(1.0, 1.0)], [[TERMS[3]]]) != [[NOBODY]]
+        assert grid_t.n_live == 1
+
+
+def test_removing_what_was_never_added_harms_nobody() -> None:
+    grid_t = GridT.create(space_plan(random.Random(1), 2, 3))
+    here, never = (
+        postings_of([Stored(1, Region(1.0, 1.0, 1.0, 1.0), ((term,),))]) for term in (TERMS[3], TERMS[4])
+    )
+    grid_t.remove(never)
+    grid_t.add(here)
+    grid_t.remove(never)
+    assert routed(grid_t, [(1.0, 1.0)], [[TERMS[3]]]) != [[NOBODY]]
+    assert grid_t.n_live == 1
+    grid_t.add(never)
+    assert routed(grid_t, [(1.0, 1.0)], [[TERMS[4]]]) != [[NOBODY]]
+    grid_t.remove(never)
+    assert routed(grid_t, [(1.0, 1.0)], [[TERMS[4]]]) == [[NOBODY]]

@@ -16,6 +16,7 @@ from ps2stream.arrays import (
     n_bytes,
     open_struct,
 )
+from ps2stream.errors import StateError
 from ps2stream.matching.compact import copy_lists, copy_records, count_lists, plan_moves
 from ps2stream.matching.insert import drop, end, insert, recount_cells
 from ps2stream.matching.layout import (
@@ -56,6 +57,8 @@ from ps2stream.model.space import Grid
 
 #: Room for matches grows up to this many.
 _MATCHES_AT_ONCE = 1 << 17
+#: Positions have 32 bits in postings, lists and the map of seqs.
+_MOST_POSITIONS = (1 << 32) - 1
 
 _CELL_COUNTERS = [name for name in GI2Arrays._fields if name.startswith("cell_")]
 
@@ -278,8 +281,14 @@ class GI2:
     def _grow(self, name: str, size: int) -> None:
         """Make an array at least ``size`` long, by an eighth more than it was to keep growth rare."""
         array = getattr(self._arrays, name)
+        if size > _MOST_POSITIONS:
+            raise StateError(
+                f"{name} of a worker's index must fit into {_MOST_POSITIONS:,} words; "
+                f"{size:,} were needed; use more workers"
+            )
         if size > len(array):
-            longer = self._storage.grow(name, array, max(size, len(array) + len(array) // 8))
+            size = min(max(size, len(array) + len(array) // 8), _MOST_POSITIONS)
+            longer = self._storage.grow(name, array, size)
             self._arrays = self._arrays._replace(**{name: longer})
 
     def _unpacked(self, chosen: Int64s) -> Subscriptions:

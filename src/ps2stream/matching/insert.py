@@ -81,43 +81,55 @@ def insert(
     """Insert the subscriptions ``rows[start:]``; return the position of the first not yet done.
 
     ``limits`` are the most cells of a region and the length of lists that are divided. Where postings or
-    lists are full it stops, and with more room posts that subscription again from its start
+    lists are full it stops, and the next call posts that subscription again from its start
     (``head[PENDING]``), which adds what is missing. A subscription that is already there is left
     alone: inserting twice changes nothing.
     """
     grid, counters = grids
-    max_cells, split_at = limits
+    max_cells = limits[0]
     head = arrays.head
     records = views_of(arrays.records, arrays.ends)
     lists = Lists(head, arrays.list_table, arrays.postings)
     cells = (arrays.cell_subscriptions, arrays.cell_bytes)
     scratch = np.empty(3 * (FINER_LEVELS + 3), np.int64)
+    # It may be of an earlier insert, which found no room and was given up.
+    if head[PENDING] and not _post_last(lists, records, grid, limits, scratch):
+        return start
     for position in range(start, min(start + _AHEAD, len(rows))):
         _announce(arrays, grid, max_cells, subs, rows[position])
     for position in range(start, len(rows)):
         if position + _AHEAD < len(rows):
             _announce(arrays, grid, max_cells, subs, rows[position + _AHEAD])
-        if head[PENDING] == 0:
-            row = rows[position]
-            at = find_seq(arrays.map_record, records, subs.seq_from[row])
-            if record_at(arrays.map_record, records, at) >= 0:
-                continue
-            record = head[N_WORDS]
-            head[N_WORDS] = pack(records, record, subs, row)
-            if subs.seq_to[row] != FOREVER:
-                set_end(head, records, record, subs.seq_to[row])
-            set_record(arrays.map_record, records, at, subs.seq_from[row], record)
-            head[N_RECORDS] += 1
-            count_cells(cells, counters, records, record, 1)
-            head[LAST_RECORD] = record
-            head[PENDING] = 1
-        record = head[LAST_RECORD]
-        place = cover(grid, records.floats, record + REGION, max_cells, FINER_LEVELS)
-        if not post_record(lists, records, record, grid, place, split_at, scratch):
+        row = rows[position]
+        at = find_seq(arrays.map_record, records, subs.seq_from[row])
+        if record_at(arrays.map_record, records, at) >= 0:
+            continue
+        record = head[N_WORDS]
+        head[N_WORDS] = pack(records, record, subs, row)
+        if subs.seq_to[row] != FOREVER:
+            set_end(head, records, record, subs.seq_to[row])
+        set_record(arrays.map_record, records, at, subs.seq_from[row], record)
+        head[N_RECORDS] += 1
+        count_cells(cells, counters, records, record, 1)
+        head[LAST_RECORD] = record
+        head[PENDING] = 1
+        if not _post_last(lists, records, grid, limits, scratch):
             return position
-        head[PENDING] = 0
-        head[LEVELS + place.level] += 1
     return len(rows)
+
+
+@kernel
+def _post_last(lists: Lists, records: Records, grid: Grid, limits: tuple[int, int], scratch: Int64s) -> bool:
+    """Post the last record, all of it or what is missing; False when there is no room."""
+    head = lists.head
+    max_cells, split_at = limits
+    record = head[LAST_RECORD]
+    place = cover(grid, records.floats, record + REGION, max_cells, FINER_LEVELS)
+    if not post_record(lists, records, record, grid, place, split_at, scratch):
+        return False
+    head[PENDING] = 0
+    head[LEVELS + place.level] += 1
+    return True
 
 
 @kernel

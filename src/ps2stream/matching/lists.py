@@ -26,14 +26,17 @@ LENGTH = np.uint64(0xFFFFFFFF)
 
 _KEY = ~np.uint64(3)
 _HALF = np.uint64(32)
-#: Places behind the last home, for what belongs there and found it taken. The last place stays free.
-_TAIL = 256
+#: Places behind the last home, for what belongs there and found it taken: so many at least, and a share of
+#: the table, or whoever makes up terms that all belong there could let it grow without end. The last place
+#: stays free.
+_TAIL, _TAIL_SHARE = 256, 64
 _FULL_PERCENT = 85
 
 
 def table_size(n_lists: int) -> int:
     """Return how many words a table takes for so many lists: with room for a tenth more."""
-    return 2 * (n_lists * 110 // _FULL_PERCENT + _TAIL + 16)
+    n_homes = n_lists * 110 // _FULL_PERCENT + 16
+    return 2 * (n_homes + max(_TAIL, n_homes // (_TAIL_SHARE - 1) + 1))
 
 
 class Lists(NamedTuple):
@@ -58,7 +61,7 @@ def list_key(seed: np.uint64, term: np.uint64) -> np.uint64:
 @kernel
 def _n_homes(table: UInt64s) -> int:
     n_places = len(table) // 2
-    return n_places - min(_TAIL, n_places >> 1)
+    return n_places - max(min(_TAIL, n_places >> 1), n_places // _TAIL_SHARE)
 
 
 @kernel
@@ -107,6 +110,12 @@ def add_key(head: Int64s, table: UInt64s, place: int, key: np.uint64) -> bool:
 
 
 @kernel
+def is_empty(stored: np.uint64, value: np.uint64) -> bool:
+    """Say whether an entry is a list without postings, here or behind it."""
+    return bool(stored & (LIST | SPLIT) == LIST and value & LENGTH == np.uint64(0))
+
+
+@kernel
 def next_place(table: UInt64s, stored: np.uint64, place: int) -> int:
     """Return where an entry goes when a table is filled in the order of keys up to a place."""
     return max(place, _home(stored & _KEY, _n_homes(table)))
@@ -119,7 +128,7 @@ def move_lists(head: Int64s, old: UInt64s, table: UInt64s) -> bool:
     n = place = 0
     for at in range(len(old) // 2):
         stored, value = old[2 * at], old[2 * at + 1]
-        if stored == np.uint64(0) or (stored & (LIST | SPLIT) == LIST and value & LENGTH == np.uint64(0)):
+        if stored == np.uint64(0) or is_empty(stored, value):
             continue
         place = next_place(table, stored, place)
         if place >= last:

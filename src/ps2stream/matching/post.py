@@ -23,6 +23,7 @@ from ps2stream.matching.lists import (
     fills_room,
     find_list,
     has_key,
+    is_empty,
     leave_room,
     list_key,
     list_value,
@@ -127,7 +128,9 @@ def _post_in_cell(
         key = list_key(cell_seed(level, column, row), term)
         place = find_list(table, key)
         quarters = quarters_of(steps)
-        if has_key(table, place, key) and table[2 * place] & SPLIT and _n_quarters(quarters) <= 2:
+        # On other levels it is another list of the same key that was divided.
+        is_split = 0 < level <= FINER_LEVELS and has_key(table, place, key) and table[2 * place] & SPLIT
+        if is_split and _n_quarters(quarters) <= 2:
             for quarter in range(4):
                 if quarters >> quarter & 1:
                     cells[3 * n] = level - 1
@@ -204,10 +207,14 @@ def _split(
     for quarter in range(4):
         child = _quarter_key(term, level, column, row, quarter)
         place = find_list(table, child)
+        if counts[quarter] == 0:
+            continue
         # Where a later one finds no room, an empty list that nobody looks for stays behind.
-        is_missing = counts[quarter] > 0 and not has_key(table, place, child)
-        if is_missing and not add_key(head, table, place, child):
-            return False
+        if not has_key(table, place, child):
+            if not add_key(head, table, place, child):
+                return False
+        elif not is_empty(table[2 * place], table[2 * place + 1]):
+            return True  # the list of another cell and term, which have the same key: it must not be lost
     for quarter in range(4):
         if counts[quarter] == 0:
             continue

@@ -176,7 +176,8 @@ def _find_lists(
                         prefetch(arrays.postings, first)
                         if length > _LINE:
                             prefetch(arrays.postings, first + _LINE)
-                    if not table[2 * place] & SPLIT:
+                    # On other levels it is another list of the same key that was divided.
+                    if not table[2 * place] & SPLIT or not 0 < level <= FINER_LEVELS:
                         break
                     level -= 1
                     key = list_key(cell_seed(level, column >> level, line >> level), probes.terms[i])

@@ -29,8 +29,7 @@ class H2(NamedTuple):
 
     An entry has 36 bits of a hash, never 0, and 28 bits of its count, so that one access reads both. Where
     two share their bits they are counted together: H2 then holds too much, never too little. With n
-    entries that concerns one look-up in 2**36 / n, and no (cell, term) can have 2**28 live clauses in the
-    memory of one host.
+    entries that concerns one look-up in 2**36 / n. What was counted 2**28 - 1 times at once stays for good.
     """
 
     head: Int64s

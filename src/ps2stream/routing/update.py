@@ -47,17 +47,22 @@ def count_of(table: UInt64s, key: np.uint64) -> int:
 
 
 @kernel
-def _count(table: UInt64s, key: np.uint64, sign: int, head: Int64s, n_keys: int) -> None:
-    """Count a key once more or less; ``head[n_keys]`` counts keys, and the next place live ones."""
+def _count(table: UInt64s, key: np.uint64, sign: int, head: Int64s, n_keys: int) -> int:
+    """Count a key once more or less; ``head[n_keys]`` counts keys, and the next place live ones.
+
+    A count that has reached its limit stays there, and none goes below 0: either would change the key.
+    Return by how much the count changed.
+    """
     at = find_key(table, key)
+    count = table[at] & COUNT
+    if count == COUNT or (count == np.uint64(0) and sign < 0):
+        return 0
     if table[at] == np.uint64(0):
         table[at] = key << _COUNT_BITS
         head[n_keys] += 1
-    if table[at] & COUNT == np.uint64(0):
-        head[n_keys + 1] += 1
     table[at] = table[at] + np.uint64(1) if sign > 0 else table[at] - np.uint64(1)
-    if table[at] & COUNT == np.uint64(0):
-        head[n_keys + 1] -= 1
+    head[n_keys + 1] += int(table[at] & COUNT != np.uint64(0)) - int(count != np.uint64(0))
+    return sign
 
 
 @kernel
@@ -78,15 +83,16 @@ def count_in(h2: H2, grid: Grid, max_cells: int, postings: Postings, start: int,
         if not has_room(h2.terms, head[N_TERM_KEYS] + stop - first):
             return row
         last = (1 << (grid.bits - place.level)) - 1
+        n_counted = 0
         for r in range(place.n_rows):
             for c in range(place.n_columns):
                 seed = cell_seed(place.level, (place.column + c) & last, place.row + r)
                 for i in range(first, stop):
                     key = short_key(cell_term_key(seed, postings.terms[i]))
-                    _count(h2.cells, key, sign, head, N_KEYS)
+                    n_counted += _count(h2.cells, key, sign, head, N_KEYS)
         for i in range(first, stop):
             _count(h2.terms, term_key(postings.terms[i]), sign, head, N_TERM_KEYS)
-        head[LEVELS + place.level] += sign * n_entries
+        head[LEVELS + place.level] += n_counted
     return len(postings.offsets) - 1
 
 
