@@ -11,7 +11,8 @@ import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
 
-from laws.engines import Place, sorted_outcome
+from laws.chaos import Chaos
+from laws.engines import Place, one_batch, sorted_outcome
 from ps2stream.config import Settings
 from ps2stream.journal import Journal
 from ps2stream.pipeline.spark.job import MicroBatchJob
@@ -121,3 +122,27 @@ def test_a_batch_that_was_cut_off_is_run_again_to_the_same_end(
     batches = place.drain(spark, SETTINGS, snapshot_every=OFTEN)
     assert [done.batch_id for done in batches] == [last]
     assert_as_the_oracle_says(place, events, late)
+
+
+def test_a_batch_without_updates_is_not_routed_otherwise_when_it_runs_again(
+    spark: SparkSession, place: Place
+) -> None:
+    """Each worker's matches are a file: under another plan some would lie in the files of two."""
+    events = random_events(700, seed=44, publication_share=0.5)
+    is_publish = [op == "publish" for op in events["op"].to_pylist()]
+    last = max(row for row in range(600) if not is_publish[row]) + 1
+    only_publications = [row for row in range(last, events.num_rows) if is_publish[row]]
+    events = events.take([*range(last), *only_publications])
+    place.publish(events.slice(0, last), packet_events=50)
+    place.drain(spark, SETTINGS)
+    late = place.publish(events, packet_events=500)
+    (done,) = place.drain(spark, SETTINGS)
+    assert done.n_updates == 0
+    commits = place.state / "checkpoint" / "commits"
+    for name in (f"{done.batch_id}", f".{done.batch_id}.crc"):
+        (commits / name).unlink(missing_ok=True)
+    chaos = Chaos(3, one_batch(events), share=1.0)
+    (again,) = place.drain(spark, SETTINGS, controller=chaos)
+    assert again.batch_id == done.batch_id
+    assert chaos.made == {}
+    assert place.outcome(late) == sorted_outcome(oracle.run(events))

@@ -5,6 +5,7 @@
       plans/            the routing plans that are or will be in use; the log says which are
       log/              the subscription log: with the stream itself, the only truth
       adjustments/      what load adjustment did, and why
+      unchanged         the last batch that left the log as it was
       requests/         what others ask the running job to do
       index/            caches of the log, in mapped files: registry, routing, worker-000 ...
       checkpoint/       Spark's offsets
@@ -182,6 +183,25 @@ class State:
             parts.append(begun.filter(pa.array(np.isin(begun.column("seq_from").to_numpy(), live))))
         rows = pa.concat_batches(parts)
         self.log.snapshot(batch_id, registrar.as_stored(rows), registrar.routing)
+
+    def record_unchanged(self, batch_id: int) -> None:
+        """Remember that a batch goes by the log as it is; run again, it may not be routed otherwise."""
+        with whole_file(self._unchanged_path) as file:
+            file.write(str(batch_id).encode())
+
+    def last_decided(self) -> int:
+        """Return the last batch whose updates and routing are settled, in the log or for lack of changes."""
+        try:
+            unchanged = int(self._unchanged_path.read_text())
+        except FileNotFoundError:
+            unchanged = BEFORE_ALL
+        except (OSError, ValueError) as error:
+            raise StateError(f"{self._unchanged_path} cannot be read: {error}") from error
+        return max(self.log.last(), unchanged)
+
+    @property
+    def _unchanged_path(self) -> Path:
+        return self.directory / "unchanged"
 
     def record_progress(self, batch_id: int, last_seq: int) -> None:
         """Remember the last seq of a batch; the one before is kept in case the batch runs again."""

@@ -89,7 +89,7 @@ class MicroBatchJob:
     def start(self) -> None:
         """Rebuild what the log says; call once, before the first batch."""
         Sink(self.sink).claim(self.state.job_id)
-        self._applied = self.state.log.last()
+        self._applied = self.state.last_decided()
         since_snapshot = self.state.log.read(after=self.state.log.base())
         self._updates_since_snapshot = sum(segment.num_rows for _, segment in since_snapshot)
         self._registrar = self.state.restore_registrar()
@@ -161,6 +161,8 @@ class MicroBatchJob:
         Sink(self.sink).write_rejected(batch_id, "updates", rejected)
         if segment.num_rows or adjusted:
             self.state.log.append(batch_id, segment, self._registrar.routing)
+        else:  # its matches lie in a file for each worker, so by which plan it is routed has to stay, too
+            self.state.record_unchanged(batch_id)
         self._applied = batch_id
         if adjusted:
             self.state.drop_plans()
