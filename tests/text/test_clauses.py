@@ -10,11 +10,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ps2stream.errors import ExpressionError
-from ps2stream.model.expressions import parse
+from ps2stream.model.expressions import Expression, parse
 from ps2stream.text.clauses import CompiledExpressions, compile_expressions
 from ps2stream.text.hashing import hash_term
 from ps2stream.text.tokenizer import Tokenizer
-from strategies import doubtful_expressions, expressions, flat_expressions
+from strategies import ODD_CHARACTERS, doubtful_expressions, expressions, flat_expressions
 
 pytestmark = pytest.mark.kernel
 
@@ -56,6 +56,55 @@ def _assert_compiled(column: list[str | None], tokenizer: Tokenizer, array: pa.A
 @settings(max_examples=200, deadline=None)
 def test_compiling_equals_parsing(column: list[str | None], tokenizer: Tokenizer) -> None:
     _assert_compiled(column, tokenizer)
+
+
+#: Characters of all kinds between the words of the grammar; few of them parse.
+odd_expressions = st.lists(
+    st.one_of(st.sampled_from([" a ", " OR ", " AND ", "(", ")", "\u3000"]), st.sampled_from(ODD_CHARACTERS)),
+    max_size=8,
+).map("".join)
+
+
+@given(
+    st.lists(odd_expressions.map(lambda text: f"b {text} a"), min_size=1, max_size=6),
+    st.sampled_from([PLAIN, STOPPING]),
+)
+@settings(max_examples=200, deadline=None)
+def test_odd_characters_compile_as_they_parse(column: list[str], tokenizer: Tokenizer) -> None:
+    _assert_compiled([*column], tokenizer)
+
+
+def _refuse_to_parse(text: str) -> Expression:
+    raise AssertionError(f"{text!r} must not need the parser")
+
+
+@pytest.mark.parametrize("tokenizer", [PLAIN, STOPPING], ids=["plain", "stopping"])
+def test_only_what_is_wrong_or_hard_to_normalise_needs_the_parser(
+    tokenizer: Tokenizer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    column = [
+        "a OR b c",
+        "rain AND (smoke OR (b c))",
+        "(b OR c) (d OR fire)",
+        "über OR straße",
+        "u\u0308ber (\uff26\uff29\uff32\uff25 OR дым)\u3000煙",
+        "don't \u2003 (\ufb01n OR b)",
+        " OR ".join(f"w{number % 7}" for number in range(600)),
+    ]
+    expected = [_expected(text, tokenizer) for text in column]
+    monkeypatch.setattr("ps2stream.text.clauses.parse", _refuse_to_parse)
+    compiled = compile_expressions(pa.array(column), tokenizer)
+    assert compiled.errors == {}
+    assert [(clauses, None) for clauses in _rows(compiled)] == expected
+
+
+def test_bytes_that_are_not_utf8_are_read_as_replaced() -> None:
+    parts = [b"fire\xffsmoke OR rain", b"\xe2\x80", b"a \xe3\x80\x80 b", b"a \xf0\xe3\x80\x80 b\xc2"]
+    offsets = np.cumsum([0, *map(len, parts)], dtype=np.int32)
+    broken = pa.Array.from_buffers(
+        pa.string(), len(parts), [None, pa.py_buffer(offsets), pa.py_buffer(b"".join(parts))]
+    )
+    _assert_compiled([part.decode("utf-8", "replace") for part in parts], PLAIN, broken)
 
 
 @given(st.lists(flat_expressions, min_size=1, max_size=6))

@@ -1,4 +1,4 @@
-"""What exists once: the merger, for every match, and the registrar, for every update."""
+"""What exists once: the merger, for every match, and the registrar, for every update and expression."""
 
 from __future__ import annotations
 
@@ -13,13 +13,15 @@ from ps2stream.config import Settings
 from ps2stream.pipeline.planning import first_plan
 from ps2stream_bench.figure import Case, Context, Figure, Page, Scale, Verdict
 from ps2stream_bench.metrics import distinct, medians, middle, where
-from ps2stream_bench.micro import merger, registrar
+from ps2stream_bench.micro import expressions, merger, registrar
 from ps2stream_bench.results import Column, Row, table
 from ps2stream_bench.workloads import compile_arrays, publish_events, subscribe_events
 
 #: Nanoseconds of the merger a match, to merge and name it, and to write it as well.
 _MERGE_NS, _DELIVER_NS = 150.0, 300.0
 _UPDATES_PER_S = 300_000.0
+#: Expressions/s that are compiled, without and with parentheses.
+_FLAT_PER_S, _NESTED_PER_S = 500_000.0, 200_000.0
 
 _MERGER_SIZES: dict[Scale, tuple[int, ...]] = {
     "tiny": (2_000,),
@@ -57,26 +59,36 @@ _REGISTRAR_COLUMNS = [
     Column("decided/s", "decided_per_s", ",.0f"),
     Column("both, updates/s", "updates_per_s", ",.0f"),
 ]
+_EXPRESSION_COLUMNS = [
+    Column("expressions", "form"),
+    Column("kernels: compiled/s", "compiled_per_s", ",.0f"),
+    Column("parser: parsed/s", "parsed_per_s", ",.0f"),
+]
 
 
 def cases(scale: Scale) -> list[Case]:
-    """Return a case for each role, kind and number of subscriptions."""
+    """Return a case for each role, kind and number of subscriptions, and for each form of expressions."""
     fixed = {"corpus": _N_CORPUS[scale], "repetitions": _N_REPETITIONS[scale]}
     merging = [
         Case({"role": "merger", "kind": "q1", "subscriptions": n, "batch": _N_PUBLICATIONS[scale], **fixed})
         for n in _MERGER_SIZES[scale]
     ]
-    return merging + [
+    compiling = [
+        Case({"role": "expressions", "form": form, "batch": _N_UPDATES[scale], **fixed})
+        for form in expressions.FORMS
+    ]
+    registering = [
         Case({"role": "registrar", "kind": kind, "subscriptions": n, "batch": _N_UPDATES[scale], **fixed})
         for kind in ("q1", "q2")
         for n in _REGISTRAR_SIZES[scale]
     ]
+    return merging + compiling + registering
 
 
 def measure(case: Case, context: Context) -> Iterable[Row]:
-    """Measure one role with so many subscriptions alive."""
-    measure_role = _measure_merger if case["role"] == "merger" else _measure_registrar
-    found = measure_role(case, context)
+    """Measure one role with so many subscriptions alive, or what is compiled for it."""
+    measures = {"merger": _measure_merger, "expressions": _measure_forms, "registrar": _measure_registrar}
+    found = measures[case["role"]](case, context)
     # The first turn finds nothing in the caches that a stream would have there.
     next(found)
     for repetition, measured in enumerate(found):
@@ -96,6 +108,13 @@ def _measure_merger(case: Case, context: Context) -> Iterator[Row]:
     for _ in range(case["repetitions"] + 1):
         with tempfile.TemporaryDirectory(dir=context.scratch) as directory:
             yield merger.measure(parts, registry, Path(directory))._asdict()
+
+
+def _measure_forms(case: Case, context: Context) -> Iterator[Row]:
+    corpus = context.corpus("us", case["corpus"])
+    n_turns = case["repetitions"] + 1
+    for measured in expressions.turns(corpus, case["form"], case["batch"], n_turns, context.seed):
+        yield measured._asdict()
 
 
 def _measure_registrar(case: Case, context: Context) -> Iterator[Row]:
@@ -120,6 +139,7 @@ def _measure_registrar(case: Case, context: Context) -> Iterator[Row]:
 def page(rows: Sequence[Row]) -> Page:
     """Hold both roles against their targets."""
     merging, deciding = where(rows, role="merger"), where(rows, role="registrar")
+    compiling = where(rows, role="expressions")
     verdicts = []
     for n in distinct(merging, "subscriptions"):
         own = where(merging, subscriptions=n)
@@ -151,22 +171,39 @@ def page(rows: Sequence[Row]) -> Page:
                     rate.median >= _UPDATES_PER_S,
                 )
             )
-    by = ["kind", "subscriptions"]
+    verdicts += [_form_verdict(compiling, form) for form in distinct(compiling, "form")]
+    by = ["kind", "subscriptions", "form"]
     return Page(
         paper="",
         ours="Merger: the matches of a batch of publications, found by one index and parted among four "
         "workers, are put together by publication, merged, named and written as Parquet. Registrar: batches "
         "of updates, half of them subscribes, are parsed and decided on. Both in processor time of one core, "
-        "with all subscriptions of a case alive.",
+        "with all subscriptions of a case alive. Expressions: the same words in expressions of several "
+        "forms, a column of them compiled by kernels; the parser reads some of them in the same turn.",
         differs="Merger and registrar exist once, so what they cost bounds the whole system, however many "
         "workers there are.",
         tables=[
             table(medians(own, by), columns)
-            for own, columns in ((merging, _MERGER_COLUMNS), (deciding, _REGISTRAR_COLUMNS))
+            for own, columns in (
+                (merging, _MERGER_COLUMNS),
+                (deciding, _REGISTRAR_COLUMNS),
+                (compiling, _EXPRESSION_COLUMNS),
+            )
             if own
         ],
         drawings=[],
         verdicts=verdicts,
+    )
+
+
+def _form_verdict(rows: Sequence[Row], form: str) -> Verdict:
+    target = _NESTED_PER_S if form.startswith("parentheses") else _FLAT_PER_S
+    rate = middle(row["compiled_per_s"] for row in where(rows, form=form))
+    return Verdict(
+        f"One core compiles {target:,.0f} expressions/s: {form}",
+        "",
+        f"{rate:,.0f} expressions/s",
+        rate.median >= target,
     )
 
 

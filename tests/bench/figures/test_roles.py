@@ -20,6 +20,11 @@ def registrar_row(updates_per_s: float, kind: str = "q1") -> Row:
     return {**case, "parsed_per_s": 1e6, "decided_per_s": 4e5, "updates_per_s": updates_per_s}
 
 
+def expressions_row(compiled_per_s: float, form: str) -> Row:
+    case = {"role": "expressions", "form": form, "repetition": 0}
+    return {**case, "compiled_per_s": compiled_per_s, "parsed_per_s": 1e4}
+
+
 @pytest.mark.parametrize(
     ("merging_ns", "writing_ns", "holds"),
     [(40.0, 60.0, [True, True]), (140.0, 200.0, [True, False]), (160.0, 10.0, [False, True])],
@@ -43,10 +48,19 @@ def test_every_kind_has_a_verdict_on_the_registrar() -> None:
     assert "290,000 updates/s" in said.verdicts[1].ours
 
 
+def test_forms_are_held_against_the_target_of_flat_ones_or_that_of_parentheses() -> None:
+    rates = {"flat": 510_000.0, "flat, Cyrillic": 490_000.0, "parentheses": 210_000.0}
+    rows = [expressions_row(rate, form) for form, rate in rates.items()]
+    said = page([*rows, expressions_row(190_000.0, "parentheses, Cyrillic")])
+    assert [verdict.holds for verdict in said.verdicts] == [True, False, True, False]
+    assert "210,000 expressions/s" in said.verdicts[2].ours
+    assert len(said.tables) == 1
+
+
 def test_nothing_is_said_of_no_rows() -> None:
     assert page([]).verdicts == []
 
 
 @pytest.mark.parametrize("scale", SCALES)
-def test_every_scale_measures_both_roles(scale: Scale) -> None:
-    assert {case["role"] for case in FIGURE.cases(scale)} == {"merger", "registrar"}
+def test_every_scale_measures_both_roles_and_expressions(scale: Scale) -> None:
+    assert {case["role"] for case in FIGURE.cases(scale)} == {"merger", "registrar", "expressions"}
