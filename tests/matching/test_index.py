@@ -353,8 +353,12 @@ def test_an_index_for_other_cells_is_not_opened(tmp_path: Path) -> None:
         GI2.open(finer, MappedStorage(tmp_path))
 
 
-def test_nothing_to_insert_or_probe_is_fine() -> None:
-    index = GI2.create(GI2Settings(Grid.over(WORLD, 6), COUNTERS))
+@pytest.mark.parametrize("n_subs", [0, 1, 1024])
+def test_nothing_to_insert_or_probe_is_fine(n_subs: int) -> None:
+    index = GI2.create(GI2Settings(Grid.over(WORLD, 6), COUNTERS), n_subs=n_subs)
+    here = Published(30, 1.0, 1.0, (TERMS[0],), frozenset({TERMS[0]}))
+    assert probe(index, [here]) == []
+    assert end(index, {7: 9}) == 0
     index.insert(columns_of([]))
     assert probe(index, []) == []
     assert index.counts().n_subscriptions == 0

@@ -2,7 +2,7 @@
 
 The same idea without the care: one grid level, a hash table of (cell, term) to chains of
 clause numbers, and for every candidate a look at the subscription's seqs, region and terms
-wherever they lie. No bounds and no Bloom filter in the postings, so nothing is turned down before
+wherever they lie. No bounds and no fingerprint in the postings, so nothing is turned down before
 it has cost several cache misses. The order of terms and the rule for reporting once are GI2's.
 """
 

@@ -136,7 +136,7 @@ def _post_last(lists: Lists, records: Records, grid: Grid, limits: tuple[int, in
 def end(arrays: GI2Arrays, counters: Grid, seq_from: Int64s, seq_to: Int64s) -> int:
     """Set seq_to of subscriptions; return how many were found. Ending twice changes nothing.
 
-    This is the paper's lazy deletion: the postings stay until a probe walks over them.
+    This is the paper's lazy deletion: the postings stay until a probe comes upon the record.
     """
     records = views_of(arrays.records, arrays.ends)
     cells = (arrays.cell_subscriptions, arrays.cell_bytes)
@@ -162,7 +162,7 @@ def end(arrays: GI2Arrays, counters: Grid, seq_from: Int64s, seq_to: Int64s) -> 
 def drop(arrays: GI2Arrays, counters: Grid, seq_from: Int64s) -> int:
     """Forget subscriptions that this worker does not own any more; return how many were found.
 
-    Their postings stay until a probe walks over them, as if they had ended before all publications. Their
+    Their postings stay until a probe comes upon the record, as if they had ended before all publications. Their
     seqs are free again: the same subscription may come back.
     """
     records = views_of(arrays.records, arrays.ends)

@@ -67,6 +67,7 @@ DTYPES = {
 
 def initial_sizes(n_subs: int, n_cells: int) -> dict[str, int]:
     """Size the arrays for about ``n_subs`` subscriptions; all of them can grow."""
+    n_subs = max(n_subs, 1)  # no table may be empty: whoever searches looks at a place
     cells = {name: n_cells for name in DTYPES if name.startswith("cell_")}
     return {
         "head": HEAD_SIZE,

@@ -43,7 +43,7 @@ class Merger:
     """Drop repeats, order by publication and name the subscriptions.
 
     Workers report every match once; repeats come only from hand-overs of cells and from the
-    one hash collision in 2**64 that leads to the same list twice. Several mergers can share the work of a
+    one hash collision in 2**62 that leads to the same list twice. Several mergers can share the work of a
     batch when all rows of one publication go to the same one.
     """
 

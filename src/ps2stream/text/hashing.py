@@ -9,7 +9,7 @@ less often than that, since the colliding pair must include one of its own terms
 
 The seed is fixed at 0: hashes are kept in the journal's indexes and must not change between runs.
 An adversary who may choose terms can construct collisions (XXH64 is no cryptographic hash);
-all that it buys is false matches between the terms so constructed.
+all that it buys is false matches between the terms so constructed, and longer lists to look through.
 """
 
 from __future__ import annotations
