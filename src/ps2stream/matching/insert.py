@@ -162,8 +162,8 @@ def end(arrays: GI2Arrays, counters: Grid, seq_from: Int64s, seq_to: Int64s) -> 
 def drop(arrays: GI2Arrays, counters: Grid, seq_from: Int64s) -> int:
     """Forget subscriptions that this worker does not own any more; return how many were found.
 
-    Their postings stay until a probe comes upon the record, as if they had ended before all publications. Their
-    seqs are free again: the same subscription may come back.
+    Their postings stay until a probe comes upon the record, as if they had ended before all publications.
+    Their seqs are free again: the same subscription may come back.
     """
     records = views_of(arrays.records, arrays.ends)
     cells = (arrays.cell_subscriptions, arrays.cell_bytes)
