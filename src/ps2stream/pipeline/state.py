@@ -32,7 +32,6 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
 
 from ps2stream.arrays import MappedStorage
@@ -48,7 +47,7 @@ from ps2stream.pipeline.registrar import Registrar
 from ps2stream.pipeline.worker import Worker
 from ps2stream.registry.index import Registry
 from ps2stream.registry.log import SubscriptionLog
-from ps2stream.registry.segments import BEGIN, SEGMENT, changes
+from ps2stream.registry.segments import BEGIN, SEGMENT, changes, pick
 from ps2stream.routing.index import GridT
 from ps2stream.routing.versions import RoutingVersion, RoutingVersions
 
@@ -176,13 +175,10 @@ class State:
 
     def snapshot(self, batch_id: int, registrar: Registrar) -> None:
         """Replace the log up to a batch by the subscriptions that live after it, as they are stored."""
-        live = registrar.registry.live_seqs()
-        parts = [empty(SEGMENT)]
-        for _, segment in self.log.read(upto=batch_id):
-            begun = changes(segment, BEGIN)
-            parts.append(begun.filter(pa.array(np.isin(begun.column("seq_from").to_numpy(), live))))
-        rows = pa.concat_batches(parts)
-        self.log.snapshot(batch_id, registrar.as_stored(rows), registrar.routing)
+        segments = [changes(segment, BEGIN) for _, segment in self.log.read(upto=batch_id)]
+        begun = pa.concat_batches([empty(SEGMENT), *segments])
+        live = pick(begun, registrar.registry.are_live(begun.column("seq_from").to_numpy()))
+        self.log.snapshot(batch_id, registrar.as_stored(live), registrar.routing)
 
     def record_unchanged(self, batch_id: int) -> None:
         """Remember that a batch goes by the log as it is; run again, it may not be routed otherwise."""

@@ -14,8 +14,8 @@ store the same version in another form. A snapshot is a segment that begins ever
 from __future__ import annotations
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from ps2stream.arrays import Int64s, Ragged, frozen
 from ps2stream.kernels import kernel
@@ -50,7 +50,12 @@ def large_lists(values: pa.Array, *offsets: Int64s) -> pa.Array:
 
 def changes(segment: pa.RecordBatch, change: int) -> pa.RecordBatch:
     """Pick the rows of one kind."""
-    return segment.filter(pc.equal(segment.column("change"), change))
+    return pick(segment, segment.column("change").to_numpy() == change)
+
+
+def pick(rows: pa.RecordBatch, is_wanted: npt.NDArray[np.bool_]) -> pa.RecordBatch:
+    """Filter rows; Arrow would copy them, lists within lists, also where all of them stay."""
+    return rows if is_wanted.all() else rows.filter(pa.array(is_wanted))
 
 
 def begin_rows(
