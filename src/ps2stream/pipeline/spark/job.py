@@ -40,8 +40,8 @@ from ps2stream.pipeline.state import State
 from ps2stream.pipeline.status import status_of
 from ps2stream.text.tokenizer import Tokenizer
 
-#: Up to this many updates the driver parses by itself; a Spark job would take longer to start.
-_COMPILE_HERE = 5_000
+#: Up to this many updates the driver parses by itself; a Spark job would take longer.
+_COMPILE_HERE = 50_000
 
 #: How many updates the subscription log may gather before a snapshot takes its place.
 SNAPSHOT_EVERY = 100_000
@@ -271,7 +271,7 @@ class MicroBatchJob:
         here is not needed any more. Taken one batch earlier, a replay would miss what ended in it. For
         the same reason none is taken while a batch runs again whose updates are already applied.
         """
-        n_due = max(self.snapshot_every, self._registrar.registry.n_live // 2)
+        n_due = max(self.snapshot_every, self._registrar.registry.n_live)
         if self._updates_since_snapshot > n_due and self._applied <= batch_id:
             self.state.snapshot(batch_id, self._registrar)
             self._updates_since_snapshot = 0

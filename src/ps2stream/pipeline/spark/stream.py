@@ -54,7 +54,7 @@ def journal_stream(
     """Run the stream of a journal while the context lasts; it goes on where it was stopped or killed.
 
     The first start takes the plan that is given, or makes one from what the journal holds by then; later ones
-    go on with it. ``snapshot_every``: after so many updates, or half as many as there are subscriptions, a
+    go on with it. ``snapshot_every``: after so many updates, or as many as there are subscriptions, a
     snapshot takes the place of the subscription log. ``controller``: who adjusts the load, if not the one
     that the settings ask for.
     """
