@@ -105,10 +105,11 @@ def page(rows: Sequence[Row]) -> Page:
         "to read: a line of the table for each look-up, the postings of its lists, the record of each "
         "match. *Bound* is what these lines cost if all are announced in time and nothing else takes any "
         "time.",
-        differs="Without announcing, the waiting alone would take longer than all of matching does. What is "
-        "left above the bound is work: hashing and comparing for each look-up, some ten instructions a "
-        "candidate, and for each match its region, its seqs and its terms. An index that fits into the cache "
-        "has a low bound and is limited by this work, a large one comes closer to what memory allows.",
+        differs="In a large index the waiting alone, without announcing, would take longer than all of "
+        "matching does. What is left above the bound is work: hashing and comparing for each look-up, some ten "
+        "instructions a candidate, and for each match its region, its seqs and its terms. An index that fits "
+        "into the cache has a low bound and is limited by this work, a large one comes closer to what memory "
+        "allows.",
         tables=[table(lines, _COLUMNS)],
         drawings=[
             Drawing(
