@@ -106,10 +106,10 @@ def page(rows: Sequence[Row]) -> Page:
         "match. *Bound* is what these lines cost if all are announced in time and nothing else takes any "
         "time.",
         differs="In a large index the waiting alone, without announcing, would take longer than all of "
-        "matching does. What is left above the bound is work: hashing and comparing for each look-up, some ten "
-        "instructions a candidate, and for each match its region, its seqs and its terms. An index that fits "
-        "into the cache has a low bound and is limited by this work, a large one comes closer to what memory "
-        "allows.",
+        "matching does. What is left above the bound is work: hashing and comparing for each look-up, some "
+        "ten instructions a candidate, and for each match its region, its seqs and its terms. An index that "
+        "fits into the cache has a low bound and is limited by this work, a large one comes closer to what "
+        "memory allows.",
         tables=[table(lines, _COLUMNS)],
         drawings=[
             Drawing(
