@@ -124,7 +124,7 @@ def test_the_worker_named_is_the_one_that_finds_the_match() -> None:
             finders = [
                 worker
                 for worker, packet in packets.items()
-                if asked["seq"] in engine.workers[worker].match(packet, -1).column(2).to_pylist()
+                if asked["seq"] in engine.workers[worker].match(packet, -1).column(2).flatten().to_pylist()
             ]
             assert finders in ([], [explanation.reporting.posting.worker])
             n_matches += bool(finders)
