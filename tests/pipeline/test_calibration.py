@@ -135,7 +135,7 @@ def test_standard_costs_of_the_paper_spread_looks_over_all_pairs(seed: int) -> N
     rng = random.Random(seed)
     stored = [
         # A clause is found under its rarest term; with one term each there is no choice.
-        Stored(each.seq_from, each.region, tuple((clause[0],) for clause in each.clauses))
+        Stored(each.seq_from, each.region, tuple(dict.fromkeys((clause[0],) for clause in each.clauses)))
         for each in random_subscriptions(rng, 30, 1)
     ]
     published = random_publications(rng, 40, range(1, 2), stored)

@@ -146,7 +146,7 @@ def _try_worker(worker: Worker, subs: Subscriptions, rows: Int64s, packet: pa.Re
         n_subscriptions=len(rows),
         n_lookups=int(ragged_of(packet.column("probes")).values.sum()),
         n_candidates=_listed_candidates(worker, subs, rows, packet),
-        n_matches=found.num_rows,
+        n_matches=len(ragged_of(found.column("subscription_seqs")).values),
         match_s=matched - inserted,
         insert_s=inserted - started,
         delete_s=ended - matched,
