@@ -11,7 +11,7 @@ from ps2stream_bench.metrics import distinct, medians, middle, middles, ratio, w
 from ps2stream_bench.micro.gi2 import Contender, take_turns
 from ps2stream_bench.plots import bars, in_thousands, short
 from ps2stream_bench.results import Column, Row, table
-from ps2stream_bench.workloads import compile_arrays, publish_events, subscribe_events
+from ps2stream_bench.workloads import draw_arrays
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Canvas
@@ -62,10 +62,8 @@ def cases(scale: Scale) -> list[Case]:
 def measure(case: Case, context: Context) -> Iterable[Row]:
     """Let GI2 and the naive version on several grids take turns on the same arrays."""
     corpus = context.corpus("us", case["corpus"])
-    n = case["subscriptions"]
-    subscribes = subscribe_events(corpus, case["kind"], n, context.seed)
-    publishes = publish_events(corpus, case["publications"], n + 1, context.seed + 1)
-    arrays = compile_arrays(corpus, subscribes, publishes)
+    sizes = (case["subscriptions"], case["publications"])
+    arrays = draw_arrays(corpus, case["kind"], *sizes, context.seed)
     settings = Settings()
     contenders = [Contender("GI2", settings.grid_bits, settings.max_cells)]
     contenders += [Contender("naive", bits, 0) for bits in _NAIVE_BITS]

@@ -13,7 +13,7 @@ from ps2stream_bench.micro.gi2 import Contender, probe_costs
 from ps2stream_bench.micro.memory_access import memory_costs
 from ps2stream_bench.plots import bars, short
 from ps2stream_bench.results import Column, Row, table
-from ps2stream_bench.workloads import compile_arrays, publish_events, subscribe_events
+from ps2stream_bench.workloads import draw_arrays
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Canvas
@@ -61,10 +61,8 @@ def cases(scale: Scale) -> list[Case]:
 def measure(case: Case, context: Context) -> Iterable[Row]:
     """Match, then read an array of the index's size, in turns."""
     corpus = context.corpus("us", case["corpus"])
-    n = case["subscriptions"]
-    subscribes = subscribe_events(corpus, case["kind"], n, context.seed)
-    publishes = publish_events(corpus, case["publications"], n + 1, context.seed + 1)
-    arrays = compile_arrays(corpus, subscribes, publishes)
+    sizes = (case["subscriptions"], case["publications"])
+    arrays = draw_arrays(corpus, case["kind"], *sizes, context.seed)
     settings = Settings()
     index = Contender("GI2", settings.grid_bits, settings.max_cells).fill(arrays.subscriptions)
     assert isinstance(index, GI2)

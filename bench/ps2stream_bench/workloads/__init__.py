@@ -16,7 +16,12 @@ arrays that kernels take of those events, with the product's own tokenizer. So a
 measured on the very same workload. The same arguments always give the same events.
 """
 
-from ps2stream_bench.workloads.compiled import Arrays, compile_arrays, compile_subscriptions
+from ps2stream_bench.workloads.compiled import (
+    Arrays,
+    compile_arrays,
+    compile_subscriptions,
+    draw_arrays,
+)
 from ps2stream_bench.workloads.corpus import N_STOP_WORDS, Corpus, corpus_for, corpus_of, read_corpus
 from ps2stream_bench.workloads.countries import COUNTRIES, PROFILES, Country, Profile, Targets
 from ps2stream_bench.workloads.endless import endless_parts, taken_back
@@ -47,6 +52,7 @@ __all__ = [
     "compile_subscriptions",
     "corpus_for",
     "corpus_of",
+    "draw_arrays",
     "draws_q2",
     "drifting_events",
     "endless_parts",

@@ -16,6 +16,8 @@ from ps2stream.text.clauses import compile_expressions
 from ps2stream.text.frequencies import count_terms, rarest_first
 from ps2stream.text.tokenizer import Tokenizer
 from ps2stream_bench.workloads.corpus import Corpus
+from ps2stream_bench.workloads.streams import publish_events
+from ps2stream_bench.workloads.subscriptions import Kind, subscribe_events
 
 
 class Arrays(NamedTuple):
@@ -30,6 +32,12 @@ def compile_arrays(corpus: Corpus, subscribes: pa.Table, publishes: pa.Table) ->
     tokenizer = corpus.tokenizer()
     terms = tokenizer.tokenize(publishes["text"].combine_chunks())
     return Arrays(compile_subscriptions(subscribes, tokenizer, terms), _probes(publishes, terms))
+
+
+def draw_arrays(corpus: Corpus, kind: Kind, n: int, n_publications: int, seed: int) -> Arrays:
+    """Draw ``n`` subscriptions of a kind and publications that come after them, and compile both."""
+    subscribes = subscribe_events(corpus, kind, n, seed)
+    return compile_arrays(corpus, subscribes, publish_events(corpus, n_publications, n + 1, seed + 1))
 
 
 def compile_subscriptions(subscribes: pa.Table, tokenizer: Tokenizer, sample: Ragged) -> Subscriptions:
