@@ -30,7 +30,14 @@ from ps2stream.matching.lists import (
     room_of,
     stretch_of,
 )
-from ps2stream.matching.posting import STEPS, bounds_in_cell, fingerprint_of, posting_of, record_of
+from ps2stream.matching.posting import (
+    STEPS,
+    bounds_in_cell,
+    fingerprint_in,
+    fingerprint_of,
+    posting_of,
+    record_of,
+)
 from ps2stream.matching.records import REGION, Records, n_terms_at, terms_at
 from ps2stream.model.space import Cover, Grid, cell_seed, column_of, row_of
 
@@ -232,7 +239,7 @@ def _split(
                     2 * column + (quarter & 1),
                     2 * row + (quarter >> 1),
                 )
-                only = posting_of(record, postings[start + i] >> np.uint64(24) & np.uint64(255), steps)
+                only = posting_of(record, fingerprint_in(postings[start + i]), steps)
                 if counts[quarter] > 1:
                     postings[room + n] = only
                 n += 1

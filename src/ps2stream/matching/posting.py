@@ -86,6 +86,13 @@ def record_of(posting: np.uint64) -> int:
 
 
 @kernel
+def fingerprint_in(posting: np.uint64) -> np.uint64:
+    """Return the fingerprint that a posting holds, 0 for none."""
+    fingerprint: np.uint64 = posting >> _PRINT_SHIFT & _BYTE
+    return fingerprint
+
+
+@kernel
 def moved_to(posting: np.uint64, record: int) -> np.uint64:
     """Return the same posting of a record that lies elsewhere."""
     return np.uint64(record) << _REF_SHIFT | posting & ~(~np.uint64(0) << _REF_SHIFT)
@@ -115,7 +122,7 @@ def admits(posting: np.uint64, point: np.uint64, bits: UInt64s, at: int) -> np.u
     low = ((point & _FIELDS) | _GUARDS) - (posting & _FIELDS)
     high = ((point >> _ONE_FIELD & _FIELDS) | _GUARDS) - (posting >> _ONE_FIELD & _FIELDS)
     both = low & high
-    fingerprint = posting >> _PRINT_SHIFT & _BYTE
+    fingerprint = fingerprint_in(posting)
     bit = bits[at + signed(fingerprint >> np.uint64(6))] >> (fingerprint & np.uint64(63))
     passes: np.uint64 = both >> np.uint64(6) & both >> np.uint64(18) & bit & np.uint64(1)
     return passes
