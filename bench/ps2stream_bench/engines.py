@@ -21,10 +21,10 @@ from ps2stream.arrays import Float64s
 from ps2stream.balance.adjustments import Adjustment
 from ps2stream.balance.settings import AdjustmentSettings
 from ps2stream.config import Settings
+from ps2stream.engines.inline import InlineEngine
+from ps2stream.engines.kernel_warmup import warm
 from ps2stream.partitioning.plan import Plan
-from ps2stream.pipeline.inline import InlineEngine
-from ps2stream.pipeline.planning import first_plan
-from ps2stream.pipeline.warm import warm
+from ps2stream.planning.first_plan import first_plan
 from ps2stream_bench.results import Row
 from ps2stream_bench.workloads import Corpus, Kind, Shape, drifting_events, mixed_events
 

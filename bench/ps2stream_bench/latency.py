@@ -24,8 +24,8 @@ import numpy as np
 import pyarrow as pa
 
 from ps2stream.arrays import Float64s, Int64s
-from ps2stream.pipeline.inline import InlineEngine
-from ps2stream.pipeline.sink import Sink
+from ps2stream.engines.inline import InlineEngine
+from ps2stream.sinks.parquet import Sink
 from ps2stream_bench.engines import collected
 from ps2stream_bench.results import Row
 

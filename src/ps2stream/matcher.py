@@ -10,14 +10,14 @@ import pyarrow as pa
 
 from ps2stream.balance.settings import AdjustmentSettings
 from ps2stream.config import Settings
+from ps2stream.engines.inline import InlineEngine, Outcome
 from ps2stream.errors import PS2StreamError
 from ps2stream.model.events import conform
 from ps2stream.model.matches import Match
 from ps2stream.model.publications import Publication
 from ps2stream.model.schemas import EVENTS, PUBLISH, SUBSCRIBE, UNSUBSCRIBE, empty
 from ps2stream.model.subscriptions import Subscription, Unsubscription
-from ps2stream.pipeline.inline import InlineEngine, Outcome
-from ps2stream.pipeline.planning import first_plan
+from ps2stream.planning.first_plan import first_plan
 
 Event = Publication | Subscription | Unsubscription
 Events: TypeAlias = Iterable[Event] | pa.Table | pa.RecordBatch

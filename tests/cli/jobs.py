@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import pyarrow as pa
 
-from ps2stream.cli.home import Home
 from ps2stream.config import Settings
+from ps2stream.deployment.home import Home
+from ps2stream.engines.inline import InlineEngine
 from ps2stream.journal import Journal
 from ps2stream.journal.packets import decode_events
 from ps2stream.model.events import split
 from ps2stream.model.schemas import EVENTS
-from ps2stream.pipeline.inline import InlineEngine
-from ps2stream.pipeline.planning import journal_sample, plan_of
-from ps2stream.pipeline.registrar import Registrar, compile_updates
-from ps2stream.pipeline.sink import Sink
-from ps2stream.pipeline.state import State
+from ps2stream.planning.first_plan import journal_sample, plan_of
+from ps2stream.roles.registrar import Registrar
+from ps2stream.roles.update_compiler import compile_updates
+from ps2stream.sinks.parquet import Sink
+from ps2stream.state.state import State
 
 
 class Job:

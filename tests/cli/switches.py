@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from ps2stream.model.schemas import BEFORE_ALL_SEQS, empty
 from ps2stream.partitioning.plan import Plan
-from ps2stream.pipeline.state import State
 from ps2stream.registry.segments import SEGMENT
 from ps2stream.routing.versions import RoutingVersion
+from ps2stream.state.state import State
 
 
 def switch(state: State, plan: Plan) -> None:

@@ -8,6 +8,9 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 import pyarrow as pa
 
+from ps2stream.adjusting.controller import Adjusted, Observed, relocate, switch, unite
+from ps2stream.adjusting.recent import CellEvidence, Recent
+from ps2stream.adjusting.repartitioning import Considered
 from ps2stream.arrays import Int64s
 from ps2stream.balance.adjustments import Adjustment
 from ps2stream.balance.loads import CellTable
@@ -19,12 +22,9 @@ from ps2stream.config import Settings
 from ps2stream.partitioning import PARTITIONERS
 from ps2stream.partitioning.load import LOAD_FUNCTIONS, STANDARD_COSTS
 from ps2stream.partitioning.plan import Plan
-from ps2stream.pipeline.control import Adjusted, Observed, relocate, switch, unite
-from ps2stream.pipeline.migration import Fetch
-from ps2stream.pipeline.planning import first_plan
-from ps2stream.pipeline.recent import CellEvidence, Recent
-from ps2stream.pipeline.registrar import Registrar
-from ps2stream.pipeline.repartitioning import Considered
+from ps2stream.planning.first_plan import first_plan
+from ps2stream.roles.migration import Fetch
+from ps2stream.roles.registrar import Registrar
 
 
 @dataclass(slots=True)

@@ -9,12 +9,12 @@ from itertools import pairwise
 import pyarrow as pa
 import pytest
 
+from ps2stream.arrow import spans_of
 from ps2stream.errors import ExpressionError
 from ps2stream.model.expressions import MAX_CLAUSES, MAX_DISTRIBUTED, parse
 from ps2stream.text.hashing import hash_term
 from ps2stream.text.lexer import lex
 from ps2stream.text.normal_form import FIRST_ROOM, normalize
-from ps2stream.text.spans import spans_of
 from ps2stream.text.tokenizer import Tokenizer, fold_ascii
 
 pytestmark = pytest.mark.kernel

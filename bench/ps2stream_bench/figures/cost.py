@@ -18,9 +18,9 @@ import numpy as np
 import pyarrow as pa
 
 from ps2stream.config import Settings
+from ps2stream.engines.inline import InlineEngine
 from ps2stream.model.schemas import EVENTS
 from ps2stream.partitioning.plan import Plan
-from ps2stream.pipeline.inline import InlineEngine
 from ps2stream_bench.engines import Meter, Stream, batches_of, check_alike, collected, warm_once
 from ps2stream_bench.figure import Case, Context, Scale
 from ps2stream_bench.machine import resident_bytes

@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from ps2stream.config import Settings
-from ps2stream.pipeline.planning import first_plan
+from ps2stream.planning.first_plan import first_plan
 from ps2stream_bench.figure import Case, Context, Figure, Page, Scale, Verdict
 from ps2stream_bench.metrics import distinct, medians, middle, where
 from ps2stream_bench.micro import expressions, merger, registrar

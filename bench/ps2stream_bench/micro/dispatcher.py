@@ -14,7 +14,7 @@ from ps2stream.arrays import frozen
 from ps2stream.matching.layout import Subscriptions
 from ps2stream.model.schemas import PUBLICATIONS
 from ps2stream.partitioning.plan import Plan
-from ps2stream.pipeline.dispatcher import Dispatched, Dispatcher
+from ps2stream.roles.dispatcher import Dispatched, Dispatcher
 from ps2stream.routing.index import GridT
 from ps2stream.routing.layout import Postings
 from ps2stream.text.tokenizer import Tokenizer

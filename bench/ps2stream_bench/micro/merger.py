@@ -13,15 +13,15 @@ import numpy as np
 import pyarrow as pa
 
 from ps2stream.arrays import Int64s
+from ps2stream.arrow import large_lists
 from ps2stream.matching.index import GI2, GI2Settings
 from ps2stream.matching.layout import Found
 from ps2stream.model.space import WORLD, Grid
-from ps2stream.pipeline.merger import Merger
-from ps2stream.pipeline.packets import FOUND, encode
-from ps2stream.pipeline.sink import Sink
-from ps2stream.pipeline.worker import by_publication
 from ps2stream.registry.index import Registry
-from ps2stream.registry.segments import large_lists
+from ps2stream.roles.merger import Merger
+from ps2stream.roles.packets import FOUND, encode
+from ps2stream.roles.worker import by_publication
+from ps2stream.sinks.parquet import Sink
 from ps2stream_bench.workloads import Arrays
 
 _BEFORE_ALL = -(1 << 63)

@@ -13,8 +13,8 @@ from rich.panel import Panel
 from rich.table import Table
 from rich.text import Text
 
-from ps2stream.demo.charts import bar, sparkline
-from ps2stream.demo.printable import clock, milliseconds, printable, share
+from ps2stream.cli.render.charts import bar, sparkline
+from ps2stream.cli.render.printable import clock, milliseconds, printable, share
 from ps2stream.demo.snapshot import AdjustmentLine, SampleMatch, Snapshot
 
 _N_RATES = 60

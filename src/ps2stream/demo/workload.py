@@ -10,8 +10,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ps2stream.arrays import Float64s, Int64s
+from ps2stream.demo.geography import KM_PER_DEGREE, load_places
 from ps2stream.demo.interests import Interests
-from ps2stream.demo.places import KM_PER_DEGREE, load_places
 from ps2stream.demo.sampling import Int32s, Weighted, WeightedRows
 from ps2stream.demo.texts import compose
 from ps2stream.demo.topics import TOPICS

@@ -17,6 +17,7 @@ from ps2stream.arrays import (
     n_bytes,
     open_struct,
 )
+from ps2stream.arrow import COPY_MARGIN, buffer_for, spans_of, string_array
 from ps2stream.errors import StateError
 from ps2stream.matching.layout import FOREVER
 from ps2stream.model.schemas import BEFORE_ALL_SEQS
@@ -37,8 +38,6 @@ from ps2stream.registry.layout import (
 )
 from ps2stream.registry.naming import copy_ids, directory_of, extend_directory, find_ids, find_versions
 from ps2stream.routing.layout import Postings
-from ps2stream.text.spans import spans_of
-from ps2stream.text.strings import ROOM, room_for, string_array
 
 #: Up to so many stretches the directory may have; beyond, one for so many versions.
 _FEW_STRETCHES = 1024
@@ -95,7 +94,7 @@ class Registry:
         self._grow("seq_to", n_versions)
         self._grow("posting_offsets", n_versions + 1)
         self._grow("bounds", 4 * n_versions)
-        self._grow("id_data", int(head[N_ID_BYTES]) + len(updates.id_data) + ROOM)
+        self._grow("id_data", int(head[N_ID_BYTES]) + len(updates.id_data) + COPY_MARGIN)
         self._reserve_map(n_versions)
         verdicts = Verdicts(np.empty(len(seq), np.bool_), np.empty(len(seq), np.int64))
         apply(self._arrays, updates, verdicts)
@@ -177,7 +176,7 @@ class Registry:
         n_bytes = find_ids(directory_of(self._arrays), frozen(seqs), starts, offsets[1:])
         if n_bytes < 0:
             raise _unknown()
-        data = room_for(n_bytes)
+        data = buffer_for(n_bytes)
         copy_ids(self._arrays.id_data, starts, offsets, data)
         return string_array(offsets, data)
 

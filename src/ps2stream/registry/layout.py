@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ps2stream.arrays import Float64s, Int64s, UInt8s, UInt32s, UInt64s, table_size
-from ps2stream.text.strings import ROOM
+from ps2stream.arrow import COPY_MARGIN
 
 # Positions in `head`.
 N_VERSIONS, N_ID_BYTES, N_POSTINGS, N_ENDED, N_IDS, N_STRETCHES, STRETCH_BITS = range(7)
@@ -73,7 +73,7 @@ def needed_sizes(arrays: RegistryArrays) -> dict[str, int]:
         "directory": int(head[N_STRETCHES]),
         "seq_to": n_versions,
         "bounds": 4 * n_versions,
-        "id_data": int(head[N_ID_BYTES]) + ROOM,
+        "id_data": int(head[N_ID_BYTES]) + COPY_MARGIN,
         "posting_offsets": n_versions + 1,
         "posting_terms": int(head[N_POSTINGS]),
         "map_hash": ids,

@@ -11,10 +11,10 @@ from typing import NamedTuple
 import numpy as np
 
 from ps2stream.arrays import Int32s, Int64s, UInt32s
+from ps2stream.arrow import copy_bytes
 from ps2stream.kernels import kernel, prefetch, signed
 from ps2stream.registry.layout import N_STRETCHES, N_VERSIONS, STRETCH_BITS, RegistryArrays
 from ps2stream.text.hashing import Bytes
-from ps2stream.text.strings import copy_bytes
 
 #: So many lines are on their way at once.
 _BLOCK = 64

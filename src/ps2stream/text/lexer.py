@@ -15,10 +15,10 @@ from typing import NamedTuple
 import numpy as np
 
 from ps2stream.arrays import Int64s, Ragged, UInt8s, UInt64s
+from ps2stream.arrow import Spans
 from ps2stream.kernels import kernel, signed
 from ps2stream.model.expressions import MAX_DEPTH
 from ps2stream.text.hashing import Bytes, xxh64
-from ps2stream.text.spans import Spans
 from ps2stream.text.tokenizer import ASCII_WORD
 
 #: What a token is: a term by its hash, a keyword by its number, or one of three that have no value.

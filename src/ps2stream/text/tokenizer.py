@@ -25,11 +25,11 @@ import numpy as np
 import pyarrow as pa
 
 from ps2stream.arrays import Int64s, Ragged, UInt64s
+from ps2stream.arrow import spans_of
 from ps2stream.kernels import kernel
 from ps2stream.text.characters import Flags, characters, word_characters
 from ps2stream.text.foreign import cut_foreign
 from ps2stream.text.hashing import Bytes, xxh64
-from ps2stream.text.spans import spans_of
 from ps2stream.text.stops import is_stopped, stop_table
 from ps2stream.text.terms import terms_of
 
