@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ps2stream.deployment.records import BadRecordError, Place, objects_in, publication_row, subscription_row
+from ps2stream.deployment.records import BadRecordError, Origin, objects_in, publication_row, subscription_row
 
 SQUARE = [[0, 0], [2, 0], [2, 1], [0, 1], [0, 0]]
 
@@ -119,13 +119,13 @@ def test_a_bad_subscription_is_told_what_was_needed_and_what_came(record: object
 
 def test_a_collection_stands_for_its_features() -> None:
     document = json.dumps({"type": "FeatureCollection", "features": [1, 2]}).encode()
-    assert list(objects_in(document, 3)) == [(Place(3, 1), 1), (Place(3, 2), 2)]
+    assert list(objects_in(document, 3)) == [(Origin(3, 1), 1), (Origin(3, 2), 2)]
     assert [str(place) for place, _ in objects_in(document, 3)] == ["line 3, feature 1", "line 3, feature 2"]
-    assert str(Place(None, 2)) == "feature 2"
+    assert str(Origin(None, 2)) == "feature 2"
 
 
 def test_marks_before_a_text_are_skipped() -> None:
-    assert list(objects_in(b"\x1e{}", 1)) == list(objects_in("\ufeff{}".encode(), 1)) == [(Place(1), {})]
+    assert list(objects_in(b"\x1e{}", 1)) == list(objects_in("\ufeff{}".encode(), 1)) == [(Origin(1), {})]
 
 
 @pytest.mark.parametrize(

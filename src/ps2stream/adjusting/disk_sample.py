@@ -25,7 +25,7 @@ from ps2stream.planning.sampling import draw
 from ps2stream.registry.log import SubscriptionLog
 from ps2stream.registry.segments import BEGIN, END, SEGMENT, changes, subscriptions_of
 
-#: So many packets are asked for their sizes at once.
+#: This many packets are asked for their sizes at once.
 _SPANS_AT_ONCE = 4_096
 
 
@@ -57,7 +57,7 @@ def recent_sample(journal: Path, log: SubscriptionLog, settings: Settings) -> Sa
 
 
 def newest_events(directory: Path, n_events: int) -> Iterator[pa.RecordBatch]:
-    """Read the newest events of a journal, so many or some more, as packets hold several."""
+    """Read the newest events of a journal, this many or some more, as packets hold several."""
     with Journal.open(directory) as journal:
         newest = journal.last().position
         yield from map(decode_events, journal.read(_start(journal, newest, n_events), newest))

@@ -18,9 +18,9 @@ from ps2stream.roles.migration import touching
 from ps2stream.roles.packets import SAMPLED
 from ps2stream.roles.registrar import Registrar
 
-#: So many publications are kept. One in some dozens is sampled, so they are the last million or so.
+#: This many publications are kept. One in some dozens is sampled, so they are the last million or so.
 KEPT = 40_000
-#: At most so many subscriptions of a cell are looked at.
+#: At most this many subscriptions of a cell are looked at.
 _CELL_SUBSCRIPTIONS = 5_000
 
 

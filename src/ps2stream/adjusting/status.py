@@ -13,7 +13,7 @@ from ps2stream.model.space import Grid
 from ps2stream.partitioning.plan import balance_of
 from ps2stream.roles.registrar import Registrar
 
-#: So many of the busiest cells of every worker are shown.
+#: This many of the busiest cells of every worker are shown.
 _N_CELLS = 5
 
 

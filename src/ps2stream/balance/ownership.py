@@ -117,8 +117,8 @@ class Ownership:
         entries = [self._entries[number] for number in used.tolist()]
         numbers = {table: i for i, table in enumerate(sorted({entry.table for entry in entries}))}
         renamed = [entry for entry in entries if entry.stand_ins != self._themselves]
-        places = {entry: len(numbers) + i for i, entry in enumerate(renamed)}
-        entered = [places.get(entry, numbers[entry.table]) for entry in entries]
+        positions = {entry: len(numbers) + i for i, entry in enumerate(renamed)}
+        entered = [positions.get(entry, numbers[entry.table]) for entry in entries]
         cell_owner = self._cell_owner.copy()
         cell_owner[is_divided] = -1 - np.array(entered, np.int32)[rows]
         tables = [self._tables[table] for table in numbers]

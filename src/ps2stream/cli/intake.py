@@ -12,7 +12,7 @@ from ps2stream.cli.render.output import note, pointer, print_json, safe
 from ps2stream.deployment.home import Home
 from ps2stream.deployment.intake import Accepted, Fault, Intake, Kind
 from ps2stream.deployment.line_reader import LineReader
-from ps2stream.deployment.records import Place
+from ps2stream.deployment.records import Origin
 from ps2stream.errors import ExpressionError
 from ps2stream.journal import Journal
 from ps2stream.model.expressions import parse
@@ -54,18 +54,18 @@ class PrintedReceipts:
         self._as_json = as_json
 
     def rejected(self, fault: Fault) -> None:
-        where = f"{fault.place}: " if str(fault.place) else ""
+        where = f"{fault.origin}: " if str(fault.origin) else ""
         note(f"ps2stream: {where}{safe(fault.reason)}")
         if fault.expression is not None:
             _point_at_error(fault.expression)
         if self._as_json:
-            print_json({**_numbers(fault.place), "rejected": fault.reason})
+            print_json({**_numbers(fault.origin), "rejected": fault.reason})
 
     def accepted(self, records: Iterable[Accepted]) -> None:
         if self._as_json:
             for record in records:
                 mark = {"generated": True} if record.is_generated else {}
-                print_json({**_numbers(record.place), "id": record.id, "seq": record.seq, **mark})
+                print_json({**_numbers(record.origin), "id": record.id, "seq": record.seq, **mark})
 
     def lost(self, n_records: int) -> None:
         note(f"ps2stream: {_count(n_records, self._kind.noun)} more came and could not be kept")
@@ -99,8 +99,8 @@ def _chunks(descriptor: int) -> Iterator[bytes]:
         yield chunk
 
 
-def _numbers(place: Place) -> dict[str, int]:
-    return {name: number for name, number in place._asdict().items() if number is not None}
+def _numbers(origin: Origin) -> dict[str, int]:
+    return {name: number for name, number in origin._asdict().items() if number is not None}
 
 
 def _count(n: int, noun: str) -> str:

@@ -16,7 +16,7 @@ import pyarrow as pa
 from ps2stream.deployment.line_reader import MAX_LINES
 from ps2stream.deployment.records import (
     BadRecordError,
-    Place,
+    Origin,
     Row,
     objects_in,
     publication_row,
@@ -29,7 +29,7 @@ from ps2stream.model.schemas import EVENTS, PUBLICATIONS, PUBLISH, SUBSCRIBE, UP
 from ps2stream.roles.update_compiler import compile_updates
 from ps2stream.text.tokenizer import Tokenizer
 
-Records = list[tuple[Place, Row]]
+Records = list[tuple[Origin, Row]]
 
 #: Take events, return a rejected record (``seq`` is the row's number) for each that the job would reject.
 Check = Callable[[pa.RecordBatch], pa.RecordBatch]
@@ -66,7 +66,7 @@ def subscriptions(stop_words: Iterable[str]) -> Kind:
 class Fault(NamedTuple):
     """A record that was rejected, and why."""
 
-    place: Place
+    origin: Origin
     reason: str
     expression: str | None = None
 
@@ -74,7 +74,7 @@ class Fault(NamedTuple):
 class Accepted(NamedTuple):
     """A record that is in the journal."""
 
-    place: Place
+    origin: Origin
     id: str
     seq: int
     is_generated: bool  # the id is ours
@@ -124,13 +124,13 @@ class Intake:
 
     def _read(self, document: bytes, line: int | None, records: Records, faults: list[Fault]) -> None:
         try:
-            for place, value in objects_in(document, line):
+            for origin, value in objects_in(document, line):
                 try:
-                    records.append((place, self.kind.row_of(value)))
+                    records.append((origin, self.kind.row_of(value)))
                 except BadRecordError as error:
-                    faults.append(Fault(place, str(error)))
+                    faults.append(Fault(origin, str(error)))
         except BadRecordError as error:
-            faults.append(Fault(Place(line), str(error)))
+            faults.append(Fault(Origin(line), str(error)))
 
     def _take(self, records: Records, faults: list[Fault]) -> None:
         """Append what is valid; report the rest in the order of the input, then what was accepted."""
@@ -139,9 +139,9 @@ class Intake:
         rejected = self.kind.rejected_of(events)
         numbers, reasons = rejected.column("seq").to_pylist(), rejected.column("reason").to_pylist()
         for number, reason in zip(numbers, reasons, strict=True):
-            place, row = records[number]
-            faults.append(Fault(place, reason, row.get("expression")))
-        for fault in sorted(faults, key=lambda fault: fault.place):
+            origin, row = records[number]
+            faults.append(Fault(origin, reason, row.get("expression")))
+        for fault in sorted(faults, key=lambda fault: fault.origin):
             self.n_rejected += 1
             self.receipts.rejected(fault)
         bad = set(numbers)

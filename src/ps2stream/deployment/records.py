@@ -21,7 +21,7 @@ class BadRecordError(Exception):
     """Say what a record needed and what came; it is rejected and the others go on."""
 
 
-class Place(NamedTuple):
+class Origin(NamedTuple):
     """Where a record stands in the input."""
 
     line: int | None
@@ -32,7 +32,7 @@ class Place(NamedTuple):
         return ", ".join(f"{name} {number}" for name, number in parts if number is not None)
 
 
-def objects_in(document: bytes, line: int | None) -> Iterator[tuple[Place, object]]:
+def objects_in(document: bytes, line: int | None) -> Iterator[tuple[Origin, object]]:
     """Decode one JSON text; a FeatureCollection stands for its features."""
     value = _decode(document)
     if isinstance(value, dict) and value.get("type") == "FeatureCollection":
@@ -40,9 +40,9 @@ def objects_in(document: bytes, line: int | None) -> Iterator[tuple[Place, objec
         if not isinstance(features, list):
             raise BadRecordError(f"features of a FeatureCollection must be a list; got {_kind(features)}")
         for number, feature in enumerate(features, 1):
-            yield Place(line, number), feature
+            yield Origin(line, number), feature
     else:
-        yield Place(line), value
+        yield Origin(line), value
 
 
 def publication_row(value: object) -> Row:

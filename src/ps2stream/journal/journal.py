@@ -22,7 +22,7 @@ from ps2stream.journal.packets import Packet, PacketSpan, checksum, conform, enc
 
 FILE_NAME = "journal.sqlite"
 
-#: Pruning drops so many events in one transaction; publishers wait no longer than it takes.
+#: Pruning drops this many events in one transaction; publishers wait no longer than it takes.
 _PRUNE_EVENTS = 200_000
 
 _INSERT = f"INSERT INTO packets VALUES ({', '.join('?' * 10)})"

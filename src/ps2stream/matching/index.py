@@ -30,9 +30,9 @@ from ps2stream.matching.layout import (
     N_ENDED,
     N_ENDS,
     N_LISTS,
+    N_POOL,
     N_POSTINGS,
     N_RECORDS,
-    N_ROOM,
     N_WORDS,
     TABLE_SIZE,
     Found,
@@ -55,7 +55,7 @@ from ps2stream.matching.records import (
 from ps2stream.matching.seqs import find_records, is_map_full, map_size, refill_map
 from ps2stream.model.space import Grid
 
-#: Room for matches grows up to this many.
+#: Capacity for matches grows up to this many.
 _MATCHES_AT_ONCE = 1 << 17
 #: Positions have 32 bits in postings, lists and the map of seqs.
 _MOST_POSITIONS = (1 << 32) - 1
@@ -103,7 +103,7 @@ class GI2:
 
     @classmethod
     def create(cls, settings: GI2Settings, storage: Storage | None = None, n_subs: int = 1024) -> GI2:
-        """Make an empty index with room for about ``n_subs`` subscriptions."""
+        """Make an empty index with capacity for about ``n_subs`` subscriptions."""
         storage = storage or HeapStorage()
         sizes = initial_sizes(n_subs, settings.counters.n_cells)
         arrays = create_struct(GI2Arrays, DTYPES, sizes, storage)
@@ -151,7 +151,7 @@ class GI2:
     def counted_in(self, counters: Grid) -> GI2:
         """Return the index with its cells counted in another grid; work counts from 0 again.
 
-        It takes the place of this one, whose arrays it goes on with.
+        It takes over from this one, whose arrays it goes on with.
         """
         counted = {name: self._storage.create(name, np.int64, counters.n_cells) for name in _CELL_COUNTERS}
         arrays = self._arrays._replace(**counted)
@@ -170,7 +170,7 @@ class GI2:
             parts.append(Found(*(column[:n].copy() for column in self._found)))
             if row == len(probes.seq):
                 return Found(*(np.concatenate(columns) for columns in zip(*parts, strict=True)))
-            # With more room fewer blocks are begun in vain; what one publication has must fit in any case.
+            # With more capacity fewer blocks begin in vain; what one publication has must fit in any case.
             if n == 0 or len(self._found.publication) < _MATCHES_AT_ONCE:
                 size = 2 * len(self._found.publication)
                 self._found = Found(np.empty(size, np.int64), np.empty(size, np.int64))
@@ -184,12 +184,12 @@ class GI2:
         """Copy what can still match into an index of its own, with the same counters of work."""
         old = self._arrays
         moves, n_records, n_words, n_ends = plan_moves(old, horizon)
-        n_lists, n_room = count_lists(old, moves)
+        n_lists, n_pool = count_lists(old, moves)
         storage = storage or HeapStorage()
         sizes = {name: len(getattr(old, name)) for name in DTYPES} | {
             "records": n_words,
             "ends": 2 * n_ends,
-            "postings": n_room,
+            "postings": n_pool,
             "list_table": table_size(n_lists),
             "map_record": map_size(n_records),
         }
@@ -242,7 +242,7 @@ class GI2:
         return self.settings.grid.finer(FINER_LEVELS), self.settings.counters
 
     def _reserve(self, subs: Subscriptions, rows: Int64s) -> None:
-        """Make room for everything but postings and lists, whose number is not known yet."""
+        """Make capacity for everything but postings and lists, whose number is not known yet."""
         head = self._arrays.head
         first, last = subs.clause_offsets[rows], subs.clause_offsets[rows + 1]
         n_terms = subs.term_offsets[last] - subs.term_offsets[first]
@@ -273,10 +273,10 @@ class GI2:
             self._arrays = arrays._replace(list_table=table)
             arrays.head[TABLE_SIZE], arrays.head[IS_TABLE_FULL] = len(table), 0
         else:
-            # The largest list may need to move to half as much room again, or to be divided.
+            # The largest list may need to move to a chunk half as large again, or to be divided.
             is_list = arrays.list_table[::2] & LIST != 0
             longest = int((arrays.list_table[1::2][is_list] & LENGTH).max(initial=0))
-            self._grow("postings", int(arrays.head[N_ROOM]) + 4 * (longest + 4))
+            self._grow("postings", int(arrays.head[N_POOL]) + 4 * (longest + 4))
 
     def _grow(self, name: str, size: int) -> None:
         """Make an array at least ``size`` long, by an eighth more than it was to keep growth rare."""

@@ -1,7 +1,7 @@
 """The arrays of a GI2 index.
 
 A worker keeps a hash table from (cell, term) to lists of postings. A posting says where the subscription
-lies and holds enough to turn down most candidates without leaving the list (see
+lies and holds enough to reject most candidates without leaving the list (see
 matching.posting). What is left is mostly a match, and all that decides it lies together in one
 record. Records are only appended; what is dead is left behind by compaction.
 """
@@ -17,18 +17,18 @@ from ps2stream.model.schemas import AFTER_ALL_SEQS, BEFORE_ALL_SEQS
 
 #: seq_to of a subscription that nobody has ended.
 FOREVER = AFTER_ALL_SEQS
-# Positions in `head`. Records include those of what has ended. Words are those of records. Room is what lists
-# take for the postings they hold. PENDING: the last record is not posted in full yet; IS_TABLE_FULL says
-# whether for lack of lists or of room.
-N_RECORDS, N_ENDED, N_WORDS, N_ENDS, N_ROOM, N_POSTINGS, N_LISTS, N_SPLITS = range(8)
+# Positions in `head`. Records include those of what has ended. Words are those of records. The pool is what
+# lists take for the postings they hold. PENDING: the last record is not posted in full yet; IS_TABLE_FULL
+# says whether for lack of slots or of postings.
+N_RECORDS, N_ENDED, N_WORDS, N_ENDS, N_POOL, N_POSTINGS, N_LISTS, N_SPLITS = range(8)
 PENDING, LAST_RECORD, TABLE_SIZE, MAP_SIZE, IS_TABLE_FULL = range(8, 13)
 #: head[LEVELS + l] counts the subscriptions posted on level l, so that probes skip unused levels.
 LEVELS = 16
-#: head[FREE + c] is the first of the rooms of size class c that lists moved out of, plus one.
+#: head[FREE + c] is the first of the chunks of size class c that lists moved out of, plus one.
 FREE = 48
 HEAD_SIZE = 128
 
-#: Where a list is crowded, its cell is divided, up to so many times below the levels of the grid.
+#: Where a list is crowded, its cell is divided, up to this many times below the levels of the grid.
 FINER_LEVELS = 5
 
 
@@ -67,7 +67,7 @@ DTYPES = {
 
 def initial_sizes(n_subs: int, n_cells: int) -> dict[str, int]:
     """Size the arrays for about ``n_subs`` subscriptions; all of them can grow."""
-    n_subs = max(n_subs, 1)  # no table may be empty: whoever searches looks at a place
+    n_subs = max(n_subs, 1)  # no table may be empty: whoever searches looks at a slot
     cells = {name: n_cells for name in DTYPES if name.startswith("cell_")}
     return {
         "head": HEAD_SIZE,
@@ -88,7 +88,7 @@ def needed_sizes(arrays: GI2Arrays, n_cells: int) -> dict[str, int]:
     return {
         "records": int(head[N_WORDS]),
         "ends": 2 * int(head[N_ENDS]),
-        "postings": int(head[N_ROOM]),
+        "postings": int(head[N_POOL]),
         "list_table": int(head[TABLE_SIZE]),
         "map_record": int(head[MAP_SIZE]),
         **{name: n_cells for name in DTYPES if name.startswith("cell_")},
@@ -127,7 +127,7 @@ class Probes(NamedTuple):
 
 
 class Found(NamedTuple):
-    """Room for matches: row of the publication, seq_from of the subscription."""
+    """Capacity for matches: row of the publication, seq_from of the subscription."""
 
     publication: Int64s
     subscription: Int64s

@@ -27,7 +27,7 @@ class Publication:
 
 
 def _encodable(what: str, text: str) -> None:
-    """Turn down lone surrogates, which Python's strings may hold but no text does."""
+    """Reject lone surrogates, which Python's strings may hold but no text does."""
     try:
         text.encode()
     except UnicodeEncodeError as error:

@@ -51,5 +51,5 @@ class FrequencyPartitioner:
 
 
 def heaviest(weights: Float64s, n: int) -> Int64s:
-    """Return the places of the ``n`` largest weights in ascending order; of equal ones the first."""
+    """Return the positions of the ``n`` largest weights in ascending order; of equal ones the first."""
     return np.sort(np.argsort(-weights, kind="stable")[:n])

@@ -155,7 +155,7 @@ def numbers_of_partitions(divisions: list[Divisions], total: int, settings: Hybr
                 if least[i - 1, j - k] + cost < least[i, j]:
                     least[i, j] = least[i - 1, j - k] + cost
                     chosen[i, j] = k
-    # A region may not have so many parts: then as many as can be had.
+    # A region may not have this many parts: then as many as can be had.
     j = int(np.flatnonzero(np.isfinite(least[n]))[-1])
     numbers = []
     for i in range(n, 0, -1):
@@ -165,7 +165,7 @@ def numbers_of_partitions(divisions: list[Divisions], total: int, settings: Hybr
 
 
 def cost_of_parts(division: Divisions, n_parts: int, settings: HybridSettings) -> float:
-    """Return the load of a region in so many parts, the cheaper way; infinite where there is none."""
+    """Return the load of a region in this many parts, the cheaper way; infinite where there is none."""
     if goes_by_text(division, n_parts, settings):
         return division.by_text(n_parts)
     return division.by_space(n_parts)

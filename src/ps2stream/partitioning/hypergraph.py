@@ -57,7 +57,7 @@ class HypergraphSettings:
     ``epsilon``: by how much a part may outweigh the average.
     ``max_terms``: vertices, the heaviest terms; the hash of H1 spreads the others.
     ``min_pins``, ``max_pins``: publications with fewer such terms, or more, give no net.
-    ``max_nets``: of more different nets so many are drawn; the time grows with them.
+    ``max_nets``: of more different nets this many are drawn; the time grows with them.
     """
 
     epsilon: float = 0.03

@@ -81,7 +81,7 @@ def _listed(h1: H1, table: int, term: np.uint64) -> int:
 
 @kernel
 def find_term(terms: UInt64s, low: int, high: int, term: np.uint64) -> int:
-    """Return the first place between two others, the latter left out, where a term is not above."""
+    """Return the first position between two others, the latter left out, where a term is not above."""
     while low < high:
         middle = (low + high) >> 1
         if terms[middle] < term:
@@ -94,7 +94,7 @@ def find_term(terms: UInt64s, low: int, high: int, term: np.uint64) -> int:
 @kernel
 def default_slot(term: np.uint64, first: int, stop: int) -> int:
     """Pick one of some default workers for a term that a table does not hold."""
-    # The low bits of a hash pick its place in tables; the high ones decide here.
+    # The low bits of a hash pick its slot in tables; the high ones decide here.
     return first + signed((term >> np.uint64(32)) % np.uint64(stop - first))
 
 

@@ -28,7 +28,7 @@ _SIZES = ((40_000, 4_000), (40_000, 20_000))
 _WORKERS = (6, 2, 4)
 _MOST_S = 1.0
 
-#: The share of candidates is counted on so many publications and subscriptions at most.
+#: The share of candidates is counted on this many publications and subscriptions at most.
 _COUNTED = 30_000
 
 #: What a standard cost weighs against one observation.
@@ -167,7 +167,7 @@ def _observations(trial: Trial, load: LoadFunction) -> list[Float64s]:
 
 
 def part_of(sample: Sample, n_publications: int, n_subscriptions: int) -> Sample:
-    """Take publications and subscriptions from all over the sample, at most so many of either."""
+    """Take publications and subscriptions from all over the sample, at most this many of either."""
     pubs = _spread(sample.n_publications, n_publications)
     subs = _spread(sample.n_subscriptions, n_subscriptions)
     return some_of(sample, pubs, subs)._replace(n_live=0)

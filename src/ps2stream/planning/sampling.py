@@ -61,7 +61,7 @@ def draw(batches: Iterable[pa.RecordBatch], n_events: int, seed: int, *, prefix:
 
 
 class Reservoir:
-    """Hold ``size`` of all rows that were added, each choice of so many as likely as any other.
+    """Hold ``size`` of all rows that were added, each choice of this many as likely as any other.
 
     Every row draws a key, and the smallest keys stay. Keys are drawn row after row, so it does not matter how
     a stream is cut into batches; and rows are only copied while their keys are small enough, which soon

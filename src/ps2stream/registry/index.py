@@ -25,12 +25,12 @@ from ps2stream.registry.apply import apply, hash_ids, refill_map
 from ps2stream.registry.layout import (
     DTYPES,
     INITIAL_SIZES,
+    INTERVAL_BITS,
     N_ENDED,
     N_ID_BYTES,
+    N_INTERVALS,
     N_POSTINGS,
-    N_STRETCHES,
     N_VERSIONS,
-    STRETCH_BITS,
     IdUpdates,
     RegistryArrays,
     Verdicts,
@@ -39,9 +39,9 @@ from ps2stream.registry.layout import (
 from ps2stream.registry.naming import copy_ids, directory_of, extend_directory, find_ids, find_versions
 from ps2stream.routing.layout import Postings
 
-#: Up to so many stretches the directory may have; beyond, one for so many versions.
-_FEW_STRETCHES = 1024
-_VERSIONS_PER_STRETCH = 16
+#: Up to this many intervals the directory may have; beyond, one for this many versions.
+_FEW_INTERVALS = 1024
+_VERSIONS_PER_INTERVAL = 16
 
 
 class Registry:
@@ -223,17 +223,17 @@ class Registry:
         refill_map(self._arrays, hashes)
 
     def _extend_directory(self, first: int) -> None:
-        """Enter the versions from ``first`` on; make all stretches longer when they have become too many."""
+        """Enter the versions from ``first`` on; make all intervals longer when they have become too many."""
         head, names = self._arrays.head, self._arrays.names
         n_versions = int(head[N_VERSIONS])
         if first == n_versions:
             return
         span = int(names[2 * (n_versions - 1)]) - int(names[0])
-        most = max(_FEW_STRETCHES, n_versions // _VERSIONS_PER_STRETCH)
-        if span >> int(head[STRETCH_BITS]) >= most:
-            head[STRETCH_BITS] = (2 * span // most).bit_length()
-            head[N_STRETCHES] = first = 0
-        self._grow("directory", (span >> int(head[STRETCH_BITS])) + 1)
+        most = max(_FEW_INTERVALS, n_versions // _VERSIONS_PER_INTERVAL)
+        if span >> int(head[INTERVAL_BITS]) >= most:
+            head[INTERVAL_BITS] = (2 * span // most).bit_length()
+            head[N_INTERVALS] = first = 0
+        self._grow("directory", (span >> int(head[INTERVAL_BITS])) + 1)
         extend_directory(self._arrays, first)
 
     def _grow(self, name: str, size: int) -> None:

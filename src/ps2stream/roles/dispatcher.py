@@ -17,13 +17,13 @@ from ps2stream.roles.packets import ROUTED, SAMPLED
 from ps2stream.routing.index import GridT, Routed, asked_rows, route_by
 from ps2stream.text.tokenizer import Tokenizer, seal
 
-#: At most so many publications of one dispatch go into the sample.
+#: At most this many publications of one dispatch go into the sample.
 _SAMPLE = 500
 
 
 @dataclass(frozen=True, slots=True)
 class Dispatched:
-    """Packets by worker, what was turned down, what nobody waits for, and a few publications as a sample."""
+    """Packets by worker, what was rejected, what nobody waits for, and a few publications as a sample."""
 
     packets: dict[int, pa.RecordBatch]
     rejected: pa.RecordBatch

@@ -27,7 +27,7 @@ class _Runs(NamedTuple):
     offsets: Int64s
     subscriptions: Int64s  # ascending within a run
     order: Int64s
-    is_first: _Flags  # by place in the order: another publication than the one before
+    is_first: _Flags  # by position in the order: another publication than the one before
 
 
 class _Publications(NamedTuple):
@@ -100,11 +100,11 @@ def _with_room(spans: Spans) -> Spans:
 def _mark_first(seq: Int64s, ids: Spans, order: Int64s, is_first: _Flags) -> bool:
     """Mark where another publication begins; return False if two of them share a seq."""
     is_plain = True
-    for place in range(len(order)):
-        is_first[place] = True
-        if place > 0 and seq[order[place]] == seq[order[place - 1]]:
-            is_first[place] = not _same(ids, order[place], order[place - 1])
-            is_plain &= not is_first[place]
+    for position in range(len(order)):
+        is_first[position] = True
+        if position > 0 and seq[order[position]] == seq[order[position - 1]]:
+            is_first[position] = not _same(ids, order[position], order[position - 1])
+            is_plain &= not is_first[position]
     return is_plain
 
 
@@ -157,8 +157,8 @@ def _join(runs: _Runs, start: int, stop: int, heads: Int64s, merged: Int64s, at:
     """Merge a few runs, always taking the least of their heads; return where that ends."""
     while True:
         least, is_any = np.int64(0), False
-        for place in range(start, stop):
-            run = runs.order[place]
+        for position in range(start, stop):
+            run = runs.order[position]
             if heads[run] < runs.offsets[run + 1]:
                 head = runs.subscriptions[heads[run]]
                 if not is_any or head < least:
@@ -167,8 +167,8 @@ def _join(runs: _Runs, start: int, stop: int, heads: Int64s, merged: Int64s, at:
             return at
         merged[at] = least
         at += 1
-        for place in range(start, stop):
-            run = runs.order[place]
+        for position in range(start, stop):
+            run = runs.order[position]
             while heads[run] < runs.offsets[run + 1] and runs.subscriptions[heads[run]] == least:
                 heads[run] += 1
 

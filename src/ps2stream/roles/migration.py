@@ -131,9 +131,9 @@ def _touch(grid: Grid, bounds: Float64s, sums: npt.NDArray[np.int32], touched: n
     """Count chosen cells under every region by prefix sums; columns may wrap round."""
     side = 1 << grid.bits
     for i in range(len(touched)):
-        place = cover(grid, bounds, 4 * i, NO_LIMIT)
-        top, bottom = place.row + place.n_rows, place.row
-        first, stop = place.column, place.column + place.n_columns
+        area = cover(grid, bounds, 4 * i, NO_LIMIT)
+        top, bottom = area.row + area.n_rows, area.row
+        first, stop = area.column, area.column + area.n_columns
         n = 0
         if stop > side:
             n += sums[top, stop - side] - sums[bottom, stop - side] - sums[top, 0] + sums[bottom, 0]

@@ -329,7 +329,7 @@ def _postings_of(segment: pa.RecordBatch) -> Postings:
 
 
 def _sorted(compiled: pa.RecordBatch) -> tuple[pa.RecordBatch, pa.RecordBatch]:
-    """Order updates by seq and turn down those that repeat one."""
+    """Order updates by seq and reject those that repeat one."""
     seq = compiled.column("seq").to_numpy()
     if not np.all(seq[1:] >= seq[:-1]):
         compiled = compiled.take(pa.array(np.argsort(seq, kind="stable")))

@@ -130,7 +130,7 @@ def _group(publication: Int64s, subscription: Int64s, out: tuple[Int64s, Int64s,
 
 @kernel
 def _sort(seqs: Int64s, start: int, stop: int) -> None:
-    """Sort a stretch in place; what one list of the index held comes ascending."""
+    """Sort a range in place; what one list of the index held comes ascending."""
     if stop - start > _FEW:
         seqs[start:stop].sort()
         return

@@ -82,9 +82,9 @@ def _write_matches(path: Path, matches: pa.RecordBatch) -> None:
     Readers see the columns of MATCHES. The merger exists once, so time counts here: this takes a third of
     what Arrow's defaults with zstd take (docs/performance.md).
     """
-    place = matches.schema.get_field_index("publication_id")
+    position = matches.schema.get_field_index("publication_id")
     columns = matches.columns
-    columns[place] = _by_runs(columns[place])
+    columns[position] = _by_runs(columns[position])
     with whole_file(path) as file:
         pq.write_table(
             pa.table(columns, names=matches.schema.names),

@@ -1,4 +1,4 @@
-"""References: where a stretch of the stream lies, in place of the stream itself.
+"""References: where a range of the stream lies, in place of the stream itself.
 
 Through the engine's first steps go a few small rows that say where events are; the task that
 needs them reads them there. Nothing is carried from Python to the JVM and back before it has
@@ -59,7 +59,7 @@ class Reference(NamedTuple):
                     yield decode_updates(packet.updates)
 
     def publications(self) -> Iterator[Part]:
-        """Read publications, and what was turned down on the way here."""
+        """Read publications, and what was rejected on the way here."""
         if not self.upto:
             place = Path(self.place)
             for batch in _read(place / _PUBLICATIONS_FILE):
@@ -77,7 +77,7 @@ class Reference(NamedTuple):
 
 
 class Part(NamedTuple):
-    """Publications and rejected records of one stretch."""
+    """Publications and rejected records of one range."""
 
     publications: pa.RecordBatch
     rejected: pa.RecordBatch
@@ -119,7 +119,7 @@ def spool(events: Iterable[pa.RecordBatch], directory: Path, high_water: int) ->
 
 
 def journal_references(directory: Path, after: int, upto: int, n_parts: int) -> list[Reference]:
-    """Cut a stretch of a journal into at most ``n_parts`` of about the same number of events."""
+    """Cut a range of a journal into at most ``n_parts`` of about the same number of events."""
     with Journal.open(directory) as journal:
         spans = journal.spans(after, upto)
     share = max(1, -(-sum(span.n_events for span in spans) // n_parts))

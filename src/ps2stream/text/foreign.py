@@ -24,7 +24,7 @@ from ps2stream.text.characters import (
 from ps2stream.text.hashing import Bytes, xxh64
 from ps2stream.text.stops import is_stopped
 
-#: No character becomes more than so many times its bytes: one of Arabic, of 3 bytes, becomes 18 letters.
+#: No character becomes more than this many times its bytes: one of Arabic, of 3 bytes, becomes 18 letters.
 GROWTH = 12
 _NO_BASE = 0
 

@@ -41,7 +41,7 @@ def add_parser(subparsers: Any) -> None:
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
     )
-    parser.add_argument("--limit", metavar="N", type=natural, help="only the newest so many")
+    parser.add_argument("--limit", metavar="N", type=natural, help="only the newest N")
     add_home(parser)
     parser.add_argument("--json", action="store_true", help="print JSON lines")
     parser.set_defaults(run=run)

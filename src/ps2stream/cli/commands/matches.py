@@ -49,7 +49,7 @@ def add_parser(subparsers: Any) -> None:
         "--subscription", metavar="ID", type=unicode_text, help="only those of this subscription"
     )
     parser.add_argument("--since", metavar="SEQ", type=int, help="only publications from this seq on")
-    parser.add_argument("--limit", metavar="N", type=natural, help="end after so many")
+    parser.add_argument("--limit", metavar="N", type=natural, help="end after N matches")
     parser.add_argument("--text", action="store_true", help="show the texts, too")
     parser.add_argument(
         "--follow", action="store_true", help="go on with what comes, until Ctrl-C: exit code 0"

@@ -50,7 +50,7 @@ def add_parser(subparsers: Any) -> None:
         metavar="N",
         type=count,
         default=3,
-        help="show so many cells of each worker, of the 5 that are known (default: %(default)s)",
+        help="show N cells of each worker, of the 5 that are known (default: %(default)s)",
     )
     add_home(parser)
     parser.add_argument("--json", action="store_true", help="print one JSON object")

@@ -64,7 +64,7 @@ def _add_local(group: argparse._ArgumentGroup) -> None:
         "--sigma",
         metavar="RATIO",
         type=float,
-        help="adjust when the busiest worker has more than so many times the load of the least busy one, "
+        help="adjust when the busiest worker has more than this many times the load of the least busy one, "
         "in both halves of the window (default: 1.5)",
     )
     group.add_argument(
@@ -85,7 +85,7 @@ def _add_local(group: argparse._ArgumentGroup) -> None:
         "--hot-cells",
         metavar="N",
         type=int,
-        help="so many of a worker's busiest cells are looked at for a division by terms (default: 8)",
+        help="this many of a worker's busiest cells are looked at for a division by terms (default: 8)",
     )
 
 
@@ -108,7 +108,7 @@ def _add_global(group: argparse._ArgumentGroup) -> None:
         "--drain-limit",
         metavar="N",
         type=int,
-        help="it goes after so many publications at the latest (default: 10000000)",
+        help="it goes after at most this many publications (default: 10000000)",
     )
 
 

@@ -84,8 +84,8 @@ def _subscription(explanation: Explanation) -> Iterator[str]:
     yield f"  region      {','.join(map(degrees, _corners(version.region)))}"
 
 
-def _titled(noun: str, record_id: str | None, place: str) -> str:
-    return f"{noun}, as given" if record_id is None else f"{noun} {safe(record_id)!r}, {place}"
+def _titled(noun: str, record_id: str | None, point: str) -> str:
+    return f"{noun}, as given" if record_id is None else f"{noun} {safe(record_id)!r}, {point}"
 
 
 def _clauses(explanation: Explanation) -> Iterator[str]:

@@ -25,7 +25,7 @@ _CELL_HEADERS = (
 
 
 def print_loads(figures: LoadFigures, n_cells: int) -> None:
-    """Print all there is to know, with so many cells of a worker."""
+    """Print all there is to know, with this many cells of a worker."""
     print(_plans(figures))
     print(_balance(figures))
     print()

@@ -1,7 +1,7 @@
-"""Which stretch of a journal a batch is of, by what Spark has written down before the batch began.
+"""Which range of a journal a batch is of, by what Spark has written down before the batch began.
 
 Spark fixes the end of a batch in ``checkpoint/offsets/N`` before anybody sees the batch, and reads it there
-again when the batch has to be repeated. Read from the same file, the stretch is known without a job that asks
+again when the batch has to be repeated. Read from the same file, the range is known without a job that asks
 the source for it, which took longer than small batches take to match.
 """
 
@@ -14,7 +14,7 @@ from ps2stream.errors import StateError
 from ps2stream.journal import Journal
 
 
-def stretch_of(checkpoint: Path, batch_id: int, journal: Path) -> tuple[int, int]:
+def batch_range(checkpoint: Path, batch_id: int, journal: Path) -> tuple[int, int]:
     """Return the positions ``(after, upto]`` of a batch that Spark has begun."""
     upto = _end_of(checkpoint, batch_id)
     if batch_id:

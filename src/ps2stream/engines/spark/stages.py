@@ -105,9 +105,9 @@ class Dispatch:
         versions = [state.open_grid_t(state.plan(plan), name) for plan, name in context.routing]
         dispatcher = Dispatcher(versions, _tokenizer(context.settings.stop_words))
         n_publications = n_discarded = n_rejected = n_sent = 0
-        for publications, turned_down in _gathered(context.part(number)):
+        for publications, rejected_before in _gathered(context.part(number)):
             done = dispatcher.dispatch(publications)
-            rejected = concat([turned_down, done.rejected])
+            rejected = concat([rejected_before, done.rejected])
             n_publications += done.n_publications
             n_discarded += done.n_discarded
             n_rejected += rejected.num_rows

@@ -19,7 +19,7 @@ from ps2stream.adjusting.controller import Controller, controller_of
 from ps2stream.config import Settings
 from ps2stream.engines.kernel_warmup import warm
 from ps2stream.engines.spark.job import SNAPSHOT_EVERY, BatchDone, MicroBatchJob
-from ps2stream.engines.spark.offsets import stretch_of
+from ps2stream.engines.spark.offsets import batch_range
 from ps2stream.engines.spark.source import NAME, JournalSource
 from ps2stream.errors import ConfigError
 from ps2stream.journal import Journal
@@ -54,7 +54,7 @@ def journal_stream(
     """Run the stream of a journal while the context lasts; it goes on where it was stopped or killed.
 
     The first start takes the plan that is given, or makes one from what the journal holds by then; later ones
-    go on with it. ``snapshot_every``: after so many updates, or as many as there are subscriptions, a
+    go on with it. ``snapshot_every``: after this many updates, or as many as there are subscriptions, a
     snapshot takes the place of the subscription log. ``controller``: who adjusts the load, if not the one
     that the settings ask for.
     """
@@ -82,7 +82,7 @@ def journal_stream(
 
         def process(batch: DataFrame, batch_id: int) -> None:
             # Spark says which batch it is; the tasks that need it read it from the journal.
-            after, upto = stretch_of(job.state.checkpoint, batch_id, journal)
+            after, upto = batch_range(job.state.checkpoint, batch_id, journal)
             references = journal_references(journal, after, upto, settings.n_dispatchers)
             job.process(tuple(references), batch_id)
 
