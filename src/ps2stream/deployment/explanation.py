@@ -59,7 +59,7 @@ class Cell:
 
     number: int
     bounds: tuple[float, float, float, float]
-    plan_version: int
+    plan: int
     partitioner: str
     n_workers: int
 
@@ -143,4 +143,4 @@ def _cell(publication: Publication, plan: Plan | None) -> Cell | None:
     if plan is None:
         return None
     number = plan.grid.cell(publication.lon, publication.lat)
-    return Cell(number, plan.grid.bounds_of(number), plan.version, plan.partitioner, plan.n_workers)
+    return Cell(number, plan.grid.bounds_of(number), plan.number, plan.partitioner, plan.n_workers)

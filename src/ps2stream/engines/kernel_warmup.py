@@ -63,7 +63,7 @@ def _adjust(engine: InlineEngine, recent: Recent) -> None:
     merged_load(sample, np.arange(len(owners), dtype=np.int32), 0, 1, STANDARD_COSTS)
     selector_named("gr").select(MovableCells(np.ones(2), np.ones(2, np.int64)), 1.0)
     ownership.hand_over(np.arange(plan.grid.n_cells), int(owners[0]), 1 - int(owners[0]))
-    rows = registrar.relocate(ownership.plan(plan.version + 1), ownership.changed_cells, fetch).rows
+    rows = registrar.relocate(ownership.plan(plan.number + 1), ownership.changed_cells, fetch).rows
     for worker in engine.workers:
         worker.update(rows)
         worker.index = worker.index.counted_in(plan.grid)

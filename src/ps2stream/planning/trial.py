@@ -27,6 +27,7 @@ from ps2stream.roles.dispatcher import packets_of
 from ps2stream.roles.worker import Worker
 from ps2stream.routing.index import GridT, route_by
 from ps2stream.routing.layout import Postings
+from ps2stream.routing.routing import Routing
 from ps2stream.text.frequencies import rarest_first
 
 
@@ -107,7 +108,7 @@ def try_plan(plan: Plan, sample: Sample, settings: Settings | None = None) -> Tr
     stored_rows = np.repeat(np.arange(sample.n_subscriptions), np.diff(stored.offsets))
     publications = _publications(sample)
     terms = Ragged(frozen(sample.terms.values), frozen(sample.terms.offsets))
-    routed = route_by([grid_t], publications.lon, publications.lat, terms)
+    routed = route_by(Routing(grid_t), publications.lon, publications.lat, terms)
     packets = packets_of(publications, terms, routed)
     work = [
         _try_worker(
