@@ -24,8 +24,8 @@ from matching.scan import cells_of
 from ps2stream.arrays import Int64s
 from ps2stream.arrow import concat
 from ps2stream.balance.ownership import Ownership
+from ps2stream.matching.contract import FOREVER, Subscriptions
 from ps2stream.matching.index import GI2
-from ps2stream.matching.layout import FOREVER, Subscriptions
 from ps2stream.model.schemas import BEFORE_ALL_SEQS, EVENTS, empty
 from ps2stream.model.space import WORLD, Grid, Region
 from ps2stream.partitioning.plan import Plan, owner
@@ -113,7 +113,7 @@ class Deployment:
 
     plan: Plan
     registrar: Registrar = field(init=False)
-    workers: list[Worker] = field(init=False)
+    workers: list[Worker[GI2]] = field(init=False)
     log: list[tuple[pa.RecordBatch, Routing[int]]] = field(default_factory=list)
     plans: dict[int, Plan] = field(default_factory=dict)
     _migrated: list[pa.RecordBatch] = field(default_factory=list)

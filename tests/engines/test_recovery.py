@@ -16,8 +16,8 @@ from engines.deployments import N_WORKERS, local_stream, random_edit, random_pla
 from engines.streams import SETTINGS, TOKENIZER, batches_of, publications_of, seqs_of, updates_of
 from ps2stream.arrays import Int64s
 from ps2stream.arrow import concat
+from ps2stream.matching.contract import Subscriptions
 from ps2stream.matching.index import GI2
-from ps2stream.matching.layout import Subscriptions
 from ps2stream.model.schemas import BEFORE_ALL_SEQS
 from ps2stream.registry.index import Registry
 from ps2stream.roles.dispatcher import Dispatcher

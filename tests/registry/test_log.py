@@ -10,7 +10,7 @@ import pytest
 
 from disks import small_disk
 from ps2stream.errors import StateError
-from ps2stream.matching.layout import FOREVER
+from ps2stream.matching.contract import FOREVER
 from ps2stream.registry.log import SubscriptionLog
 from ps2stream.registry.segments import BEGIN, SEGMENT
 from ps2stream.routing.routing import Routing

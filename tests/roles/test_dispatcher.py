@@ -20,7 +20,7 @@ from engines.streams import (
     subscribe,
     updates_of,
 )
-from ps2stream.matching.layout import OWNED_BEFORE, OWNED_NOW
+from ps2stream.matching.contract import OWNED_BEFORE, OWNED_NOW
 from ps2stream.roles.dispatcher import Dispatcher
 from ps2stream.roles.packets import ROUTED, SAMPLED, decode, encode
 from ps2stream.roles.registrar import Registrar

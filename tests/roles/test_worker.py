@@ -25,8 +25,8 @@ from engines.streams import (
     updates_of,
 )
 from matching.scan import Stored, columns_of
+from ps2stream.matching.contract import FOREVER
 from ps2stream.matching.index import GI2
-from ps2stream.matching.layout import FOREVER
 from ps2stream.model.space import Region
 from ps2stream.partitioning.plan import Plan
 from ps2stream.registry.segments import DROP, END, MOVE, bare_rows, begin_rows, changes, move_rows

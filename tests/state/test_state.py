@@ -32,7 +32,8 @@ from engines.streams import (
 from ps2stream.arrays import MappedStorage, frozen
 from ps2stream.balance.adjustments import Adjustment
 from ps2stream.errors import StateError
-from ps2stream.matching.index import GI2, GI2Settings
+from ps2stream.matching.contract import IndexSettings
+from ps2stream.matching.index import GI2
 from ps2stream.matching.layout import DTYPES, HEAD_SIZE, needed_sizes
 from ps2stream.model.schemas import BEFORE_ALL_SEQS, empty
 from ps2stream.model.space import Grid
@@ -368,7 +369,7 @@ class AdjustedJob:
     state: State
     events: pa.RecordBatch
 
-    def settings(self) -> GI2Settings:
+    def settings(self) -> IndexSettings:
         return SETTINGS.index_settings(self.deployment.registrar.plan)
 
     def process(self, batch_id: int, batch: pa.RecordBatch) -> None:

@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 from ps2stream.arrays import frozen
-from ps2stream.matching.layout import Subscriptions
+from ps2stream.matching.contract import Subscriptions
 from ps2stream.model.schemas import PUBLICATIONS
 from ps2stream.partitioning.plan import Plan
 from ps2stream.roles.dispatcher import Dispatched, Dispatcher

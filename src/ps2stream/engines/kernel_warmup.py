@@ -15,7 +15,7 @@ from ps2stream.balance.selection import MovableCells, selector_named
 from ps2stream.config import Settings
 from ps2stream.engines.inline import InlineEngine
 from ps2stream.kernels import one_compiler
-from ps2stream.matching.layout import Subscriptions
+from ps2stream.matching.contract import Subscriptions
 from ps2stream.model.schemas import EVENTS, PUBLISH, SUBSCRIBE, UNSUBSCRIBE
 from ps2stream.partitioning.load import STANDARD_COSTS
 from ps2stream.planning.first_plan import first_plan

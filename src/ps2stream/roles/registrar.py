@@ -19,7 +19,7 @@ import pyarrow as pa
 from ps2stream.arrays import HeapStorage, Int64s, Storage, frozen
 from ps2stream.arrow import concat, pick, ragged_of
 from ps2stream.errors import StateError
-from ps2stream.matching.layout import FOREVER, Subscriptions
+from ps2stream.matching.contract import FOREVER, Subscriptions
 from ps2stream.model.events import nothing_rejected, rejected_records, rejection
 from ps2stream.model.schemas import SUBSCRIBE, UNSUBSCRIBE, empty
 from ps2stream.partitioning.plan import Plan

@@ -39,7 +39,8 @@ from ps2stream.arrow import pick
 from ps2stream.config import Settings
 from ps2stream.errors import StateError
 from ps2stream.files import whole_file
-from ps2stream.matching.index import GI2, GI2Settings
+from ps2stream.matching.contract import IndexSettings
+from ps2stream.matching.index import GI2
 from ps2stream.model.schemas import BEFORE_ALL_SEQS, empty
 from ps2stream.model.space import Grid
 from ps2stream.partitioning.plan import Plan
@@ -273,7 +274,9 @@ class State:
         shutil.rmtree(self._index / name, ignore_errors=True)
 
     @contextlib.contextmanager
-    def worker(self, worker_id: int, settings: GI2Settings, batch_id: int, horizon: int) -> Iterator[Worker]:
+    def worker(
+        self, worker_id: int, settings: IndexSettings, batch_id: int, horizon: int
+    ) -> Iterator[Worker[GI2]]:
         """Lend a worker whose index has seen all updates up to a batch.
 
         Nobody else touches the index meanwhile: a task that Spark gave up on may still run.
@@ -323,7 +326,7 @@ class WorkerHome:
             fcntl.flock(file, fcntl.LOCK_EX)
             yield
 
-    def open(self, settings: GI2Settings) -> tuple[GI2, int, int]:
+    def open(self, settings: IndexSettings) -> tuple[GI2, int, int]:
         """Return the index, the last batch of the log that is in it and the last one it was used for.
 
         It is empty where it cannot be trusted.
@@ -343,7 +346,7 @@ class WorkerHome:
             pass
         return self.rebuild(settings), BEFORE_ALL, BEFORE_ALL
 
-    def rebuild(self, settings: GI2Settings) -> GI2:
+    def rebuild(self, settings: IndexSettings) -> GI2:
         """Begin with an empty index."""
         self.mark_dirty()
         shutil.rmtree(self._arrays, ignore_errors=True)

@@ -30,7 +30,7 @@ from ps2stream.arrow import concat
 from ps2stream.balance.adjustments import Adjustment
 from ps2stream.config import Settings
 from ps2stream.engines.spark.stages import BatchContext, CompileUpdates, Dispatch, Spool, WorkAndMerge
-from ps2stream.matching.layout import Subscriptions
+from ps2stream.matching.contract import Subscriptions
 from ps2stream.model.events import nothing_rejected
 from ps2stream.model.schemas import empty
 from ps2stream.roles.packets import WORKER, Packet, PacketKind, decode
