@@ -3,7 +3,7 @@
 Everything here serves a Python program as much as the command line; nothing prints.
 
     home                  where the parts of a deployment are
-    intake, records       JSON and GeoJSON records into the journal; who feeds them is told what became of each
+    intake, records       JSON and GeoJSON records into the journal, with a receipt for each
     line_reader           lines from a pipe in batches: large when they come fast, soon when they do not
     single_updates        one subscription begins or ends
     live_subscriptions    who is subscribed: the job's log, and the journal since

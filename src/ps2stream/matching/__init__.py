@@ -12,7 +12,7 @@
     probe      match publications, a block at a time, with memory fetched ahead
     compact    copy what is alive into new arrays
 
-A probe asks the list of every owned term in the publication's cell. A posting carries bounds and a fingerprint
-of the clause's second term, so of what is left nearly all matches, and one record decides it. A subscription
-is found once: only under the first term of its first satisfied clause.
+A probe asks the list of every owned term in the publication's cell. A posting carries bounds and a
+fingerprint of the clause's second term, so of what is left nearly all matches, and one record decides it. A
+subscription is found once: only under the first term of its first satisfied clause.
 """
