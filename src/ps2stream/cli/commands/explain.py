@@ -12,7 +12,7 @@ from ps2stream.cli.render.output import print_json
 from ps2stream.deployment.home import Home
 
 if TYPE_CHECKING:
-    from ps2stream.deployment.publication_lookup import Publication
+    from ps2stream.deployment.publication_lookup import KnownPublication
     from ps2stream.deployment.subscription_history import Version
     from ps2stream.partitioning.plan import Plan
 
@@ -86,8 +86,8 @@ def _check_usage(arguments: argparse.Namespace) -> None:
             arguments.parser.error(f"either --{by_id} is needed, or --{given[0]} and --{given[1]}")
 
 
-def _publication(arguments: argparse.Namespace, home: Home) -> Publication:
-    from ps2stream.deployment.publication_lookup import Publication, publication_with_id
+def _publication(arguments: argparse.Namespace, home: Home) -> KnownPublication:
+    from ps2stream.deployment.publication_lookup import KnownPublication, publication_with_id
     from ps2stream.errors import RegionError
     from ps2stream.journal import Journal
     from ps2stream.model.space import check_point
@@ -98,10 +98,10 @@ def _publication(arguments: argparse.Namespace, home: Home) -> Publication:
     lat, lon = arguments.at
     if reason := check_point(lon, lat):
         raise RegionError(reason)
-    return Publication(lat, lon, arguments.text)
+    return KnownPublication(lat, lon, arguments.text)
 
 
-def _version(arguments: argparse.Namespace, home: Home, publication: Publication) -> Version:
+def _version(arguments: argparse.Namespace, home: Home, publication: KnownPublication) -> Version:
     from ps2stream.deployment.subscription_history import Version, version_for, versions_of
     from ps2stream.model.space import Region
 
