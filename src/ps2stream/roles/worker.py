@@ -49,8 +49,7 @@ class Worker:
 
     def cell_counters(self) -> CellCounters:
         """Remember how much work has been counted so far, for :meth:`cell_loads`."""
-        counters = self.index.cell_counters()
-        return {name: counters[name] for name in WORK_COUNTERS}
+        return self.index.cell_counters(WORK_COUNTERS)
 
     def cell_loads(self, before: CellCounters) -> pa.RecordBatch:
         """Report the work since, and the contents now, of every cell that had publications."""
