@@ -18,24 +18,17 @@ from ps2stream.errors import StateError
 from ps2stream.model.space import WORLD, Grid, Region, cover
 from ps2stream.partitioning.plan import Plan, owner, owners_of_cells
 from ps2stream.routing.index import MAX_CELLS, GridT, Routed, asked_rows, route_by
-from ps2stream.routing.layout import DTYPES, H2, HEAD_SIZE, LEVELS, N_KEYS, Postings
+from ps2stream.routing.layout import DTYPES, H2, HEAD_SIZE, LEVELS, N_KEYS
 from ps2stream.routing.route import NOBODY
 from ps2stream.routing.routing import Routing
 from ps2stream.routing.update import COUNT
 from ps2stream.testing.generators import random_point
 from routing.plans import space_plan, text_plan
+from routing.postings import postings_of
 
 pytestmark = pytest.mark.kernel
 
 seeds = st.integers(0, 1 << 32)
-
-
-def postings_of(stored: list[Stored]) -> Postings:
-    return Postings(
-        frozen(np.array([bound for each in stored for bound in each.bounds], np.float64)),
-        frozen(offsets(len(each.clauses) for each in stored)),
-        frozen(np.array([clause[0] for each in stored for clause in each.clauses], np.uint64)),
-    )
 
 
 def routing_of(grid_ts: list[GridT]) -> Routing[GridT]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from dataclasses import dataclass
 
 import numpy as np
@@ -34,6 +35,7 @@ from ps2stream.routing.layout import (
 )
 from ps2stream.routing.route import Flags, fan_out, mark_asked, mark_live, name_owners
 from ps2stream.routing.routing import Routing
+from ps2stream.routing.tiles import Tiles, tiles_of
 from ps2stream.routing.update import Destinations, count_in, destinations, group, has_room, rehash
 
 #: Up to this many cells a region is counted on the finest level of H2.
@@ -98,7 +100,7 @@ class GridT:
     def marks_of(self, postings: Postings) -> Destinations:
         """Mark, a row a subscription and a column a worker, who has to store it."""
         marks = np.zeros((len(postings.offsets) - 1, self.plan.n_workers), np.bool_)
-        destinations(self.plan.h1, self.plan.grid, postings, marks)
+        destinations(self.plan.h1, self._tiles, self.plan.grid, postings, marks)
         return marks
 
     def workers_of(self, postings: Postings) -> Ragged:
@@ -128,6 +130,11 @@ class GridT:
         """Write for every term of every publication the worker that has to look it up, or NOBODY."""
         mark_live(self._h2, self.h2_grid, (lon, lat), terms.offsets, terms.values, owners)
         name_owners(self.plan.h1, self.plan.grid, (lon, lat), terms.offsets, terms.values, owners)
+
+    @functools.cached_property
+    def _tiles(self) -> Tiles:
+        # Whoever routes only publications does without.
+        return tiles_of(self.plan.h1, self.plan.grid.bits)
 
     def _count(self, postings: Postings, sign: int) -> None:
         row = 0
