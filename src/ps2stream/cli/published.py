@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ps2stream.cli.positions import position_of
-from ps2stream.errors import JournalError
+from ps2stream.errors import JournalError, quoted
 from ps2stream.journal import Journal
 from ps2stream.journal.packets import decode_publications
 from ps2stream.model.events import check_publications
@@ -67,14 +67,16 @@ def publication_with_id(journal: Journal, publication_id: str) -> Publication:
         if found.num_rows:
             return _valid(found.slice(found.num_rows - 1))
     kept = "" if oldest == 1 else f" (it was pruned up to position {oldest - 1})"
-    raise JournalError(f"the journal has no publication with the id {publication_id!r}{kept}")
+    raise JournalError(f"the journal has no publication with the id {quoted(publication_id)}{kept}")
 
 
 def _valid(batch: pa.RecordBatch) -> Publication:
     valid, rejected = check_publications(batch)
     if rejected.num_rows:
         row = rejected.to_pylist()[0]
-        raise JournalError(f"publication {row['id']!r} at seq {row['seq']} is rejected: {row['reason']}")
+        raise JournalError(
+            f"publication {quoted(row['id'])} at seq {row['seq']} is rejected: {row['reason']}"
+        )
     return Publication(
         float(valid.lat[0]),
         float(valid.lon[0]),
