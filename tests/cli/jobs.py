@@ -41,7 +41,9 @@ class Job:
                 segment = self._registrar.decide(compiled).segment
                 if segment.num_rows:
                     self.state.log.append(packet.position, segment, self._registrar.routing)
-                self._sink.write_matches(packet.position, 0, self._engine.process(events).matches)
+                self._sink.write_matches(
+                    packet.position, 0, self._engine.process(events).matches.to_batches()
+                )
                 self.state.record_progress(packet.position, packet.last_seq)
                 self.position = packet.position
 
