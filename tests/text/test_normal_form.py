@@ -87,6 +87,11 @@ def test_any_expression_has_the_clauses_of_the_parser_or_is_refused_by_both(
     )
 
 
+def _repeated(n: int, n_words: int) -> str:
+    """Ask for one of two words again and again, beside others."""
+    return " ".join([*(f"x{number}" for number in range(n_words)), *["(a OR b)"] * n])
+
+
 def _alternatives(n: int, first: int = 0) -> str:
     return " OR ".join(f"w{number}" for number in range(first, first + n))
 
@@ -111,6 +116,10 @@ def _alternatives(n: int, first: int = 0) -> str:
         (" ".join(f"(a{number} OR b{number})" for number in range(6)), 64),
         (" ".join(f"(a{number} OR b{number})" for number in range(7)), None),
         (" ".join(f"(a{number} OR b{number})" for number in range(20)), None),
+        # Terms that are written while distributing count over the whole expression, about 2,000 a step.
+        (_repeated(4, 500), 2),
+        (_repeated(99, 500), None),
+        (f"({_repeated(64, 500)}) OR ({_repeated(64, 501)})", None),
         ("a (a OR b) (c OR a)", 1),
         ("(a OR (b OR (c OR (d e)))) OR a b", 4),
         ("((a)) ((b OR c)) (((d e)))", 2),

@@ -8,9 +8,10 @@ import pyarrow as pa
 
 from ps2stream.deployment.home import Home
 from ps2stream.deployment.records import CORNERS
-from ps2stream.errors import ConfigError
+from ps2stream.errors import ConfigError, quoted
 from ps2stream.journal import Journal
 from ps2stream.model.expressions import parse
+from ps2stream.model.limits import check_length
 from ps2stream.model.schemas import EVENTS, SUBSCRIBE, UNSUBSCRIBE
 from ps2stream.model.space import Region
 from ps2stream.model.squares import Bounds
@@ -21,6 +22,8 @@ def subscribe(home: Home, subscription_id: str, expression: str, bounds: Bounds)
     """Append a subscription; raise what is wrong with it, an error in the expression with its position."""
     if not subscription_id:
         raise ConfigError("the id of a subscription must be a non-empty string; got an empty one")
+    if reason := check_length("id", subscription_id):
+        raise ConfigError(f"subscription {quoted(subscription_id)}: {reason}")
     parse(expression).without(Tokenizer(home.stop_words()).stop_words)
     Region(*bounds)
     event: dict[str, object] = {"op": SUBSCRIBE, "id": subscription_id, "expression": expression}

@@ -18,6 +18,7 @@ from ps2stream.arrays import Int64s, Ragged, UInt8s, UInt64s
 from ps2stream.arrow import Spans
 from ps2stream.kernels import kernel, signed
 from ps2stream.model.expressions import MAX_DEPTH
+from ps2stream.model.limits import MAX_EXPRESSION_BYTES
 from ps2stream.text.hashing import Bytes, xxh64
 from ps2stream.text.tokenizer import ASCII_WORD
 
@@ -110,6 +111,8 @@ def _lex_row(spans: Spans, folded: Bytes, row: int, tokens: Tokens, n_keywords: 
     """Return the ends of tokens and of keywords after this row; what is wrong ends at -1."""
     data = spans.data
     at, stop = spans.offsets[row], spans.offsets[row + 1]
+    if stop - at > MAX_EXPRESSION_BYTES:
+        return -1, 0
     end = tokens.offsets[row]
     depth = 0
     needs_operand = True

@@ -9,6 +9,7 @@ from ps2stream.cli import exits
 from ps2stream.cli.options.arguments import unicode_text
 from ps2stream.cli.options.home import add_home, home_from
 from ps2stream.cli.render.output import complain, print_json, safe
+from ps2stream.errors import quoted
 
 _DESCRIPTION = """\
 End subscriptions: they match no publication that comes after.
@@ -48,7 +49,7 @@ def run(arguments: argparse.Namespace) -> int:
     known = [subscription_id for subscription_id in wanted if subscription_id in live]
     for subscription_id in wanted:
         if subscription_id not in live:
-            complain(f"no live subscription has the id {subscription_id!r}")
+            complain(f"no live subscription has the id {quoted(subscription_id)}")
     seqs = unsubscribe(home, known) if known else []
     for subscription_id, seq in zip(known, seqs, strict=True):
         if arguments.json:
