@@ -58,7 +58,7 @@ def test_applying_segments_twice_changes_no_match() -> None:
         assert found
         assert matches_of(twice.match(packet, BEFORE_ALL)) == found
         counts = twice.index.counts()
-        assert replace(once.index.counts(), n_bytes=counts.n_bytes) == counts, "but for room to spare"
+        assert replace(once.index.counts(), n_bytes=counts.n_bytes) == counts, "but for capacity to spare"
 
 
 def _everything(plan: Plan, events: pa.RecordBatch) -> Routing[GridT]:

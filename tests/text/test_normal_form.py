@@ -14,7 +14,7 @@ from ps2stream.errors import ExpressionError
 from ps2stream.model.expressions import MAX_CLAUSES, MAX_DISTRIBUTED, parse
 from ps2stream.text.hashing import hash_term
 from ps2stream.text.lexer import lex
-from ps2stream.text.normal_form import FIRST_ROOM, normalize
+from ps2stream.text.normal_form import FIRST_CAPACITY, normalize
 from ps2stream.text.tokenizer import Tokenizer, fold_ascii
 
 pytestmark = pytest.mark.kernel
@@ -135,10 +135,10 @@ def test_limits_hold_where_they_hold_for_the_parser(text: str, n_clauses: int | 
 @pytest.mark.parametrize(
     "text",
     [
-        " ".join(f"w{number}" for number in range(FIRST_ROOM + 1)),
-        f"({_alternatives(8)}) {' '.join(f'x{number}' for number in range(FIRST_ROOM // 4))} (y OR z)",
-        f"({_alternatives(20)}) " * (FIRST_ROOM // 20 + 1),
-        " OR ".join(f"({' '.join(f'x{n}y{m}' for m in range(FIRST_ROOM // 20))})" for n in range(30)),
+        " ".join(f"w{number}" for number in range(FIRST_CAPACITY + 1)),
+        f"({_alternatives(8)}) {' '.join(f'x{number}' for number in range(FIRST_CAPACITY // 4))} (y OR z)",
+        f"({_alternatives(20)}) " * (FIRST_CAPACITY // 20 + 1),
+        " OR ".join(f"({' '.join(f'x{n}y{m}' for m in range(FIRST_CAPACITY // 20))})" for n in range(30)),
     ],
 )
 def test_rows_that_need_more_room_get_it(text: str) -> None:

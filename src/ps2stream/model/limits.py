@@ -31,7 +31,7 @@ def check_length(name: str, value: str) -> str | None:
 
 
 def check_n_bytes(name: str, n_bytes: int) -> str | None:
-    """Return why so many bytes are too many for a field, or None."""
+    """Return why a field may not have this many bytes, or None."""
     if n_bytes <= _MAX_BYTES[name]:
         return None
     return f"{name} must have at most {_MAX_BYTES[name]:,} bytes; got {n_bytes:,}"

@@ -64,7 +64,7 @@ class Merger:
     def pieces(self, found: Sequence[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Give the same deliveries in pieces, each made when it is asked for."""
         batch = pa.concat_batches([empty(_FOUND), *(each.cast(_FOUND) for each in found)])
-        ids = _with_room(spans_of(batch.column("publication_id")))
+        ids = _with_margin(spans_of(batch.column("publication_id")))
         runs = _runs_of(batch, ids)
         publications = _Publications(np.empty(len(runs.seq), np.int64), np.empty(len(runs.seq), np.int64))
         subscriptions = np.empty(len(runs.subscriptions), np.int64)
@@ -110,7 +110,7 @@ def _spread(publications: _Publications, seq: Int64s, ids: Spans) -> tuple[Int64
     return np.repeat(seq[run], n_matches), string_array(offsets, data)
 
 
-def _with_room(spans: Spans) -> Spans:
+def _with_margin(spans: Spans) -> Spans:
     """Copy spans to where a copy may read beyond the last of them."""
     return Spans(frozen(np.concatenate([spans.data, np.zeros(COPY_MARGIN, np.uint8)])), spans.offsets)
 

@@ -71,21 +71,21 @@ def _count(table: UInt64s, key: np.uint64, sign: int, head: Int64s, n_keys: int)
 
 
 @kernel
-def has_room(table: UInt64s, n_keys: int) -> bool:
+def has_capacity(table: UInt64s, n_keys: int) -> bool:
     return 10 * n_keys <= 7 * len(table)
 
 
 @kernel
 def count_in(h2: H2, grid: Grid, max_cells: int, postings: Postings, start: int, sign: int) -> int:
-    """Add (``sign`` 1) or take away (-1) subscriptions; return the first one there was no room for."""
+    """Add (``sign`` 1) or take away (-1) subscriptions; return the first one there was no capacity for."""
     head = h2.head
     for row in range(start, len(postings.offsets) - 1):
         first, stop = postings.offsets[row], postings.offsets[row + 1]
         place = cover(grid, postings.bounds, 4 * row, max_cells)
         n_entries = (stop - first) * place.n_columns * place.n_rows
-        if not has_room(h2.cells, head[N_KEYS] + n_entries):
+        if not has_capacity(h2.cells, head[N_KEYS] + n_entries):
             return row
-        if not has_room(h2.terms, head[N_TERM_KEYS] + stop - first):
+        if not has_capacity(h2.terms, head[N_TERM_KEYS] + stop - first):
             return row
         last = (1 << (grid.bits - place.level)) - 1
         n_counted = 0

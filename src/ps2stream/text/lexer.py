@@ -84,8 +84,8 @@ def lex(spans: Spans, folded: Bytes) -> Tokens:
 def spell_out(tokens: Tokens, keywords: Ragged) -> Tokens:
     """Put the terms of keywords in their place; a row with a keyword that has none loses its tokens."""
     n_rows = len(tokens.offsets) - 1
-    room = len(tokens.kinds) + len(keywords.values)
-    kinds, values = np.empty(room, dtype=np.uint8), np.empty(room, dtype=np.uint64)
+    capacity = len(tokens.kinds) + len(keywords.values)
+    kinds, values = np.empty(capacity, dtype=np.uint8), np.empty(capacity, dtype=np.uint64)
     offsets = np.zeros(n_rows + 1, dtype=np.int64)
     end = 0
     for row in range(n_rows):

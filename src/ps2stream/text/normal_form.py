@@ -34,9 +34,9 @@ _REFUSED, _FULL = -1, -2
 _START, _END, _FIRST, _SIZE, _IS_OR, _GROUP, _HAS_OR, _WRITTEN = range(8)
 _N_COLUMNS = 8
 
-#: Terms that the stack has room for at first; a row that needs more is read again with twice as many.
-FIRST_ROOM = 1 << 10
-assert FIRST_ROOM > MAX_DEPTH
+#: Terms that the stack has capacity for at first; a row that needs more is read again with twice as many.
+FIRST_CAPACITY = 1 << 10
+assert FIRST_CAPACITY > MAX_DEPTH
 
 
 class Clauses(NamedTuple):
@@ -54,7 +54,7 @@ def normalize(tokens: Tokens, stops: UInt64s) -> tuple[Clauses, Int64s, Int64s]:
     clause_offsets = np.zeros(n_rows + 1, dtype=np.int64)
     refused = np.empty(n_rows, dtype=np.int64)
     n_refused = n_clauses = 0
-    terms, slots = _stack(FIRST_ROOM)
+    terms, slots = _stack(FIRST_CAPACITY)
     for row in range(n_rows):
         first, last = tokens.offsets[row], tokens.offsets[row + 1]
         n = _reduce(tokens.kinds, tokens.values, first, last, terms, slots)
