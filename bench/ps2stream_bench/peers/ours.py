@@ -54,7 +54,7 @@ class PS2StreamInline(Restful):
 
     def match(self, publications: pa.Table) -> pa.Table:
         found = [self._process(batch) for batch in _batches(publications, self._settings.batch_events)]
-        return pa.Table.from_batches([batch.select(PAIRS.names) for batch in found], PAIRS)
+        return pa.concat_tables([PAIRS.empty_table(), *(each.select(PAIRS.names) for each in found)])
 
     def index_bytes(self) -> int | None:
         if self._engine is None:
