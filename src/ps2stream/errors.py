@@ -5,14 +5,23 @@
     ├── RegionError          a region or a coordinate is out of its domain
     ├── SchemaError          a table lacks a column or has one of the wrong type
     ├── ConfigError          a setting is out of its range or contradicts another
+    │   └── MissingExtraError    an optional package is needed; says what to install
+    ├── RejectedError        events given by a Python call are not valid; knows them all
     ├── JournalError         a journal cannot be opened, read or written
     └── StateError           the state of a job is missing, foreign or damaged
 
-A message says where, what was needed and what came. A bad *record* is no error: it
-leaves by the rejected output with its reason (see ``model.events``).
+A message says where, what was needed and what came. In a stream a bad *record* is no error: it
+leaves by the rejected output with its reason (see ``model.events``). Who calls from Python has no such
+output to look at, so there it is raised unless asked otherwise.
 """
 
 from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+#: This many rejected events are named in a message.
+_NAMED = 3
 
 
 class PS2StreamError(Exception):
@@ -38,6 +47,43 @@ class SchemaError(PS2StreamError):
 
 class ConfigError(PS2StreamError):
     """A setting is out of its range or contradicts another."""
+
+
+class MissingExtraError(ConfigError, ImportError):
+    """What is asked for needs a package of an extra that is not installed."""
+
+    def __init__(self, what: str, modules: Sequence[str], extra: str) -> None:
+        super().__init__(f"{what} needs {', '.join(modules)}: pip install 'ps2stream[{extra}]'")
+        self.extra = extra
+
+
+class Rejected(NamedTuple):
+    """An event that is not accepted, and why; what the event itself lacks is None.
+
+    ``row`` counts the events of the call from 0, where the event has no ``seq`` yet.
+    """
+
+    op: str | None
+    id: str | None
+    reason: str
+    seq: int | None = None
+    row: int | None = None
+
+    def __str__(self) -> str:
+        where = f" at seq {self.seq}" if self.seq is not None else ""
+        where = f" (row {self.row})" if self.row is not None else where
+        return f"{self.op} {self.id!r}{where}: {self.reason}"
+
+
+class RejectedError(PS2StreamError):
+    """Some events of a call are not valid; ``rejected`` has all of them."""
+
+    def __init__(self, rejected: Sequence[Rejected], n_events: int) -> None:
+        named = "; ".join(map(str, rejected[:_NAMED]))
+        more = f"; and {len(rejected) - _NAMED:,} more" if len(rejected) > _NAMED else ""
+        count = f"{len(rejected):,} of {n_events:,} events rejected: " if n_events > 1 else "rejected: "
+        super().__init__(f"{count}{named}{more}")
+        self.rejected = tuple(rejected)
 
 
 class JournalError(PS2StreamError):
