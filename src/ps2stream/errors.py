@@ -58,9 +58,9 @@ class MissingExtraError(ConfigError, ImportError):
 
 
 class Rejected(NamedTuple):
-    """An event that is not accepted, and why; what the event itself lacks is None.
+    """An event that is not accepted, and why; what it lacks is None.
 
-    ``row`` counts the events of the call from 0, where the event has no ``seq`` yet.
+    ``row`` counts the records of a call from 0, where they have no ``seq`` yet.
     """
 
     op: str | None
@@ -70,20 +70,27 @@ class Rejected(NamedTuple):
     row: int | None = None
 
     def __str__(self) -> str:
-        where = f" at seq {self.seq}" if self.seq is not None else ""
-        where = f" (row {self.row})" if self.row is not None else where
-        return f"{self.op} {self.id!r}{where}: {self.reason}"
+        return f"{self.op} {self.id!r}: {self.reason}"
+
+    @property
+    def where(self) -> str:
+        """Say which of many it is."""
+        return f"row {self.row}" if self.seq is None else f"seq {self.seq}"
 
 
 class RejectedError(PS2StreamError):
     """Some events of a call are not valid; ``rejected`` has all of them."""
 
     def __init__(self, rejected: Sequence[Rejected], n_events: int) -> None:
-        named = "; ".join(map(str, rejected[:_NAMED]))
-        more = f"; and {len(rejected) - _NAMED:,} more" if len(rejected) > _NAMED else ""
-        count = f"{len(rejected):,} of {n_events:,} events rejected: " if n_events > 1 else "rejected: "
-        super().__init__(f"{count}{named}{more}")
+        super().__init__(f"rejected: {rejected[0]}" if n_events == 1 else _summary(rejected, n_events))
         self.rejected = tuple(rejected)
+
+
+def _summary(rejected: Sequence[Rejected], n_events: int) -> str:
+    named = [f"{each.where}: {each}" for each in rejected[:_NAMED]]
+    if len(rejected) > _NAMED:
+        named.append(f"and {len(rejected) - _NAMED:,} more")
+    return f"{len(rejected):,} of {n_events:,} events rejected: {'; '.join(named)}"
 
 
 class JournalError(PS2StreamError):

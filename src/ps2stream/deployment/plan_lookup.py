@@ -1,0 +1,22 @@
+"""Which plan of a deployment routes a version of a subscription."""
+
+from __future__ import annotations
+
+from ps2stream.deployment.home import Home
+from ps2stream.deployment.subscription_history import Version
+from ps2stream.partitioning.plan import Plan
+from ps2stream.state.state import State
+
+
+def plan_for(home: Home, version: Version) -> Plan | None:
+    """Return the plan that a version is routed by: of two, the older one if it began before the newer.
+
+    None before the first start of a job: nobody owns anything yet.
+    """
+    if not home.has_state:
+        return None
+    state = State(home.state)
+    newest, *older = state.routing()
+    if older and version.seq_from is not None and version.seq_from <= newest.after_seq:
+        return state.plan(older[0].plan)
+    return state.plan(newest.plan)
