@@ -165,7 +165,7 @@ class Meter:
             "replication": now.n_stored / max(now.n_live, 1),
             "index_bytes": now.index_bytes,
             "worker_bytes": now.index_bytes / len(workers),
-            "dispatcher_bytes": sum(grid_t.n_bytes for grid_t in self.engine.registrar.grid_ts),
+            "dispatcher_bytes": sum(grid_t.n_bytes for grid_t in self.engine.registrar.grid_ts.parts),
             "n_adjustments": len(made),
             "n_moved": sum(each.n_subscriptions for each in made),
             "moved_bytes": sum(each.n_bytes for each in made),

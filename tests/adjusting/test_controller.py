@@ -74,7 +74,7 @@ class Job:
         """Ask the controller before a batch, process it, and report it."""
         registrar = self.deployment.registrar
         adjusted = self.controller.adjust(self.n_batches, registrar, self.deployment.fetch)
-        self.deployment.plans.setdefault(registrar.plan.version, registrar.plan)
+        self.deployment.plans.setdefault(registrar.plan.number, registrar.plan)
         if adjusted is not None:
             self.made.append(adjusted)
             self.deployment._migrated.append(adjusted.migrated.rows)
@@ -142,7 +142,7 @@ def test_unbalanced_loads_are_adjusted_once_and_then_left_alone() -> None:
     assert record.n_bytes == adjusted.migrated.n_bytes > 0
     assert 0.0 < record.selection_s <= record.pause_s
     assert record.at
-    assert job.deployment.registrar.plan.version == 2
+    assert job.deployment.registrar.plan.number == 2
     assert job.deployment.holders() == job.deployment.expected_holders()
     (known,) = job.known
     assert known.batch_id == 3
@@ -218,7 +218,7 @@ class Considering:
     def __call__(self, sample: Sample, running: Plan, settings: Settings) -> Considered:
         self.asked.append((sample, running))
         loads = np.array([10.0, 10.0])
-        return Considered(replace(EAST_AND_WEST, version=77), loads, (1.0 - self.gain) * loads)
+        return Considered(replace(EAST_AND_WEST, number=77), loads, (1.0 - self.gain) * loads)
 
 
 @pytest.fixture
@@ -254,8 +254,10 @@ def test_a_new_plan_is_considered_periodically_adopted_and_drained(
     assert switched.migrated.rows.num_rows == 0
     assert switched.dropped_index is None
     registrar = job.deployment.registrar
-    assert [version.plan.version for version in registrar.versions] == [2, 1], "numbered in the order of use"
-    older = registrar.versions[1].name
+    assert [version.plan.number for version in registrar.routing.parts] == [2, 1], (
+        "numbered in the order of use"
+    )
+    older = registrar.routing.parts[1].name
 
     # Most subscriptions still depend on the older plan; it stays, and nothing else is tried.
     for _ in range(8):
@@ -271,7 +273,7 @@ def test_a_new_plan_is_considered_periodically_adopted_and_drained(
     assert united.record.reason == "16 of 64 subscriptions are left to the older plan"
     assert united.record.n_subscriptions == united.migrated.n_subscriptions == 16
     assert united.dropped_index == older
-    assert len(registrar.versions) == 1
+    assert registrar.routing.older is None
     assert job.deployment.holders() == job.deployment.expected_holders()
     assert len(considering.asked) == 1, "not while there are two"
 
@@ -292,7 +294,7 @@ def test_after_a_union_the_next_new_plan_is_considered(considering: Considering)
         job.batch(UNEVEN)
     kinds = job.kinds()
     assert kinds[:4] == ["switch", "unite"] * 2
-    assert job.deployment.registrar.plan.version == 1 + kinds.count("switch") + kinds.count("local")
+    assert job.deployment.registrar.plan.number == 1 + kinds.count("switch") + kinds.count("local")
     assert job.deployment.holders() == job.deployment.expected_holders()
 
 
@@ -390,7 +392,7 @@ def test_a_real_plan_is_made_by_a_real_thread() -> None:
             considering = job.controller._considering
         considered = considering.result(timeout=60)
     assert considered.plan.n_workers == 2
-    assert considered.plan.version == 2
+    assert considered.plan.number == 2
     assert considered.running.shape == (2,)
 
 

@@ -33,7 +33,7 @@ def _publications(n: int) -> pa.RecordBatch:
 def _log(directory: Path, *batches: pa.RecordBatch) -> SubscriptionLog:
     log, registrar = SubscriptionLog(directory / "log"), Registrar(plan_for(events_of()))
     for number, batch in enumerate(batches):
-        log.append(number, registrar.decide(updates_of(batch)).segment, registrar.routing)
+        log.append(number, registrar.decide(updates_of(batch)).segment, registrar.plan_numbers)
     return log
 
 

@@ -34,7 +34,7 @@ def _part(sample: Sample, start: int) -> Sample:
 
 
 def _planned(sample: Sample, name: str, version: int = 5) -> Plan:
-    return partitioner_named(name).plan(sample, N_WORKERS, version=version)
+    return partitioner_named(name).plan(sample, N_WORKERS, number=version)
 
 
 @pytest.mark.parametrize("load", LOAD_FUNCTIONS)
@@ -45,7 +45,7 @@ def test_where_the_stream_has_moved_a_new_plan_gains(name: str, load: LoadFuncti
     chosen = replace(SETTINGS, partitioner=name, load=load)
     considered = consider(moved, running, chosen)
     assert considered.gain > chosen.adjustment.margin
-    assert considered.plan.version == running.version + 1
+    assert considered.plan.number == running.number + 1
     assert considered.plan.n_workers == N_WORKERS
     assert considered.plan.partitioner == name
     assert considered.running.shape == considered.renewed.shape == (N_WORKERS,)
@@ -66,7 +66,7 @@ def test_both_plans_are_tried_on_what_the_new_one_was_not_made_from() -> None:
     running = _planned(_part(STREAM, 1), "kd-tree")
     chosen = replace(SETTINGS, partitioner="kd-tree")
     considered = consider(sample, running, chosen)
-    made = partitioner_named("kd-tree").plan(_part(sample, 0), N_WORKERS, version=6)
+    made = partitioner_named("kd-tree").plan(_part(sample, 0), N_WORKERS, number=6)
     for mine, theirs in zip(considered.plan.h1, made.h1, strict=True):
         np.testing.assert_array_equal(mine, theirs)
     for plan, loads in ((running, considered.running), (made, considered.renewed)):

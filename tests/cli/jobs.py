@@ -41,7 +41,7 @@ class Job:
                 compiled, _ = compile_updates(split(events)[1], self._tokenizer)
                 segment = self._registrar.decide(compiled).segment
                 if segment.num_rows:
-                    self.state.log.append(packet.position, segment, self._registrar.routing)
+                    self.state.log.append(packet.position, segment, self._registrar.plan_numbers)
                 self._sink.write_matches(packet.position, 0, self._engine.process(events).matches)
                 self.state.record_progress(packet.position, packet.last_seq)
                 self.position = packet.position

@@ -16,7 +16,7 @@ from ps2stream.cli.render.explanation_text import object_of, text_of
 from ps2stream.config import Settings
 from ps2stream.deployment.explanation import explain, offset_from
 from ps2stream.deployment.home import Home
-from ps2stream.deployment.publication_lookup import ExplainedPublication, publication_with_id
+from ps2stream.deployment.publication_lookup import KnownPublication, publication_with_id
 from ps2stream.deployment.subscription_history import Version, version_for, versions_of
 from ps2stream.engines.inline import InlineEngine
 from ps2stream.errors import JournalError
@@ -115,7 +115,7 @@ def test_the_worker_named_is_the_one_that_finds_the_match() -> None:
         for match in matches[:40]:
             row, asked = rows[match["publication_seq"]], rows[match["subscription_seq"]]
             region = Region(*(asked[name] for name in ("min_lon", "min_lat", "max_lon", "max_lat")))
-            publication = ExplainedPublication(row["lat"], row["lon"], row["text"], row["id"], row["seq"])
+            publication = KnownPublication(row["lat"], row["lon"], row["text"], row["id"], row["seq"])
             explanation = explain(publication, Version(asked["expression"], region), Tokenizer(), plan)
             assert explanation.reporting is not None
             assert explanation.reporting.posting is not None
@@ -158,7 +158,7 @@ def test_an_offset_takes_the_shorter_way_round() -> None:
 
 
 def test_the_text_tells_every_test(home: Home) -> None:
-    publication = ExplainedPublication(50.0, 11.5, "The Fire!", "p", 9)
+    publication = KnownPublication(50.0, 11.5, "The Fire!", "p", 9)
     version = Version("fire AND (smoke OR flames)", Region(11, 48, 12, 49), "q", 3, 7)
     text = text_of(explain(publication, version, Tokenizer(["the"]), None))
     for line in (
@@ -178,7 +178,7 @@ def test_the_text_tells_every_test(home: Home) -> None:
 
 def test_the_other_spelling_of_the_antimeridian_is_named() -> None:
     text = text_of(
-        explain(ExplainedPublication(0, 180, "a"), Version("a", Region(-180, -1, 0, 1)), Tokenizer(), None)
+        explain(KnownPublication(0, 180, "a"), Version("a", Region(-180, -1, 0, 1)), Tokenizer(), None)
     )
     assert "on its edge, but written as the other one of 180 and -180 degrees" in text
 

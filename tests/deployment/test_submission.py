@@ -45,9 +45,10 @@ def test_a_publication_without_an_id_gets_one(deployment: ps2.Deployment) -> Non
 
 def test_one_bad_record_keeps_all_of_its_call_out(deployment: ps2.Deployment) -> None:
     deployment.publish(FEATURE)
-    bad = {"id": "far", "lat": 91, "lon": 0, "text": "x"}
+    far = {"id": "far", "lat": 91, "lon": 0, "text": "x"}
+    records: list[Any] = [FEATURE, far, "no record", {**far, "id": "t", "lat": "1"}]
     with pytest.raises(ps2.RejectedError) as caught:
-        deployment.publish([FEATURE, bad, "no record", {"id": "t", "lat": "1", "lon": 0, "text": "x"}])
+        deployment.publish(records)
     assert str(caught.value) == (
         "3 of 4 events rejected: row 1: publish 'far': lat must lie in [-90, 90]; got 91.0; "
         "row 2: publish 'no record': a publication must be a JSON object; got the string 'no record'; "

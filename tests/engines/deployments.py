@@ -24,8 +24,8 @@ from matching.scan import cells_of
 from ps2stream.arrays import Int64s
 from ps2stream.arrow import concat
 from ps2stream.balance.ownership import Ownership
+from ps2stream.matching.contract import FOREVER, Subscriptions
 from ps2stream.matching.index import GI2
-from ps2stream.matching.layout import FOREVER, Subscriptions
 from ps2stream.model.schemas import BEFORE_ALL_SEQS, EVENTS, empty
 from ps2stream.model.space import WORLD, Grid, Region
 from ps2stream.partitioning.plan import Plan, owner
@@ -34,7 +34,7 @@ from ps2stream.roles.dispatcher import Dispatcher
 from ps2stream.roles.migration import Migrated
 from ps2stream.roles.registrar import Registrar
 from ps2stream.roles.worker import Worker
-from ps2stream.routing.versions import RoutingVersions
+from ps2stream.routing.routing import Routing
 from ps2stream.testing.generators import (
     VOCABULARY,
     random_expression,
@@ -50,13 +50,13 @@ N_WORKERS = 4
 LATER = 1 << 40
 
 
-def random_plan(rng: random.Random, version: int = 1, bits: int = 3) -> Plan:
+def random_plan(rng: random.Random, number: int = 1, bits: int = 3) -> Plan:
     """Divide space and terms at random, with frequencies that order terms in a way of their own."""
     counted = sorted(rng.sample(TERMS, rng.randint(1, len(TERMS))))
     counts = np.array([rng.randint(1, 9) for _ in counted])
     frequencies = Frequencies(np.array(counted, np.uint64), counts)
     grid = Grid.over(rng.choice([WORLD, (-60.0, -40.0, 100.0, 70.0)]), bits)
-    return replace(text_plan(rng, N_WORKERS, bits, TERMS, frequencies), version=version, grid=grid)
+    return replace(text_plan(rng, N_WORKERS, bits, TERMS, frequencies), number=number, grid=grid)
 
 
 def random_edit(rng: random.Random, plan: Plan) -> Ownership:
@@ -113,8 +113,8 @@ class Deployment:
 
     plan: Plan
     registrar: Registrar = field(init=False)
-    workers: list[Worker] = field(init=False)
-    log: list[tuple[pa.RecordBatch, RoutingVersions]] = field(default_factory=list)
+    workers: list[Worker[GI2]] = field(init=False)
+    log: list[tuple[pa.RecordBatch, Routing[int]]] = field(default_factory=list)
     plans: dict[int, Plan] = field(default_factory=dict)
     _migrated: list[pa.RecordBatch] = field(default_factory=list)
 
@@ -122,7 +122,7 @@ class Deployment:
         self.registrar = Registrar(self.plan)
         index_settings = SETTINGS.index_settings(self.plan)
         self.workers = [Worker(i, GI2.create(index_settings)) for i in range(self.plan.n_workers)]
-        self.plans[self.plan.version] = self.plan
+        self.plans[self.plan.number] = self.plan
 
     @property
     def segments(self) -> list[pa.RecordBatch]:
@@ -138,17 +138,17 @@ class Deployment:
         self._migrated.clear()
         for worker in self.workers:
             worker.update(segment)
-        self.log.append((segment, self.registrar.routing))
+        self.log.append((segment, self.registrar.plan_numbers))
         return segment
 
     def relocate(self, ownership: Ownership) -> Migrated:
-        plan = ownership.plan(self.registrar.plan.version + 1)
+        plan = ownership.plan(self.registrar.plan.number + 1)
         migrated = self.registrar.relocate(plan, ownership.changed_cells, self.fetch)
         return self._moved(plan, migrated)
 
     def switch(self, plan: Plan) -> None:
-        plan = replace(plan, version=self.registrar.plan.version + 1)
-        self.plans[plan.version] = plan
+        plan = replace(plan, number=self.registrar.plan.number + 1)
+        self.plans[plan.number] = plan
         self.registrar.switch(plan)
 
     def unite(self) -> Migrated:
@@ -157,7 +157,7 @@ class Deployment:
 
     def disturb(self, rng: random.Random) -> str:
         """Adjust the routing in one of the ways there are; return which."""
-        way = rng.choice(["nothing", "relocate", "unite" if len(self.registrar.versions) > 1 else "switch"])
+        way = rng.choice(["nothing", "relocate", "unite" if self.registrar.routing.older else "switch"])
         if way == "relocate":
             self.relocate(random_edit(rng, self.registrar.plan))
         elif way == "switch":
@@ -168,10 +168,9 @@ class Deployment:
 
     def restored(self, segments: Iterable[pa.RecordBatch] | None = None) -> Registrar:
         """Build the registrar that a new process would build from the log, or from other segments."""
-        routing = self.log[-1][1]
-        registrar = Registrar(self.plans[routing[0].plan])
-        older = (self.plans[routing[1].plan], routing[0].after_seq) if len(routing) > 1 else None
-        registrar.restore(self.segments if segments is None else segments, older)
+        plans = self.log[-1][1].map(lambda number: self.plans[number])
+        registrar = Registrar(plans.newest)
+        registrar.restore(self.segments if segments is None else segments, plans)
         return registrar
 
     def snapshot(self) -> pa.RecordBatch:
@@ -182,7 +181,7 @@ class Deployment:
         return self.registrar.as_stored(begun)
 
     def _moved(self, plan: Plan, migrated: Migrated) -> Migrated:
-        self.plans[plan.version] = plan
+        self.plans[plan.number] = plan
         self._migrated.append(migrated.rows)
         return migrated
 
@@ -205,11 +204,9 @@ class Deployment:
 
     def expected_holders(self) -> Holders:
         """Say who has to, cell by cell and clause by clause."""
-        newest, *rest = self.registrar.routing
         expected: Holders = {}
         for seq, row in self.live().items():
-            plan = self.plans[newest.plan if seq > newest.after_seq or not rest else rest[0].plan]
-            expected[seq] = holders_of(plan, row)
+            expected[seq] = holders_of(self.plans[self.registrar.plan_numbers.of(seq)], row)
         return expected
 
     def matches(self, publications: pa.RecordBatch) -> list[tuple[int, str, int]]:
@@ -218,7 +215,7 @@ class Deployment:
         publications = publications.set_column(0, publications.schema.field("seq"), seqs)
         packets = Dispatcher(self.registrar.grid_ts, TOKENIZER).dispatch(publications).packets
         found = [
-            self.workers[worker].match(packet, BEFORE_ALL_SEQS, self.registrar.switch_seq)
+            self.workers[worker].match(packet, BEFORE_ALL_SEQS, self.registrar.routing.switch_seq)
             for worker, packet in packets.items()
         ]
         return sorted(match for batch in found for match in matches_of(batch))

@@ -102,7 +102,7 @@ def test_a_drifting_stream_is_adjusted_and_matched_all_the_same(seed: int) -> No
     made = engine.tally.adjustments
     assert {"local", "switch", "unite"} <= {record.kind for record in made}
     assert [record.batch_id for record in made] == sorted({record.batch_id for record in made})
-    assert engine.plan.version == max(record.plan_after for record in made)
+    assert engine.plan.number == max(record.plan_after for record in made)
     for record in made:
         assert record.migration_s == record.pause_s > 0.0
         assert record.n_delayed > 20, "the publications of the batch that waited"
@@ -126,7 +126,7 @@ def test_without_adjustment_the_plan_stays() -> None:
         engine.process(batch)
     assert engine.controller is None
     assert engine.tally.adjustments == []
-    assert engine.plan.version == 1
+    assert engine.plan.number == 1
 
 
 class Watching:

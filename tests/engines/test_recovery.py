@@ -16,8 +16,8 @@ from engines.deployments import N_WORKERS, local_stream, random_edit, random_pla
 from engines.streams import SETTINGS, TOKENIZER, batches_of, publications_of, seqs_of, updates_of
 from ps2stream.arrays import Int64s
 from ps2stream.arrow import concat
+from ps2stream.matching.contract import Subscriptions
 from ps2stream.matching.index import GI2
-from ps2stream.matching.layout import Subscriptions
 from ps2stream.model.schemas import BEFORE_ALL_SEQS
 from ps2stream.registry.index import Registry
 from ps2stream.roles.dispatcher import Dispatcher
@@ -82,7 +82,7 @@ class Job:
         decided = self.registrar.decide(updates_of(batch))
         self._may_be_killed()
         # Even a batch of nothing is written, so that the log tells which batches are done.
-        self.state.log.append(batch_id, concat([migrated.rows, decided.segment]), self.registrar.routing)
+        self.state.log.append(batch_id, concat([migrated.rows, decided.segment]), self.registrar.plan_numbers)
         self._may_be_killed()
         self.state.drop_plans()
         for name in filter(None, dropped):
@@ -96,14 +96,14 @@ class Job:
             with self.state.worker(worker_id, settings, batch_id - 1, self.horizon) as worker:
                 return worker.index.stored(seqs)
 
-        way = rng.choice(["nothing", "relocate", "unite" if len(registrar.versions) > 1 else "switch"])
+        way = rng.choice(["nothing", "relocate", "unite" if registrar.routing.older else "switch"])
         self.made.add(way)
-        version = registrar.plan.version + 1
+        number = registrar.plan.number + 1
         if way == "relocate":
             edited = random_edit(rng, registrar.plan)
-            return registrar.relocate(edited.plan(version), edited.changed_cells, fetch)
+            return registrar.relocate(edited.plan(number), edited.changed_cells, fetch)
         if way == "switch":
-            registrar.switch(random_plan(rng, version))
+            registrar.switch(random_plan(rng, number))
         if way == "unite":
             migrated, no_more = registrar.unite(fetch)
             dropped.append(no_more)
@@ -112,14 +112,14 @@ class Job:
 
     def _match(self, batch_id: int, batch: pa.RecordBatch) -> Found:
         """Match as tasks in other processes do: with nothing but names of what is on disk."""
-        versions = [(version.plan.version, version.name) for version in self.registrar.versions]
-        grid_ts = [self.state.open_grid_t(self.state.plan(number), name) for number, name in versions]
+        names = self.registrar.routing.map(lambda stored: (stored.plan.number, stored.name))
+        grid_ts = names.map(lambda part: self.state.open_grid_t(self.state.plan(part[0]), part[1]))
         packets = Dispatcher(grid_ts, TOKENIZER).dispatch(publications_of(batch)).packets
-        settings = CHOSEN.index_settings(grid_ts[0].plan)
+        settings = CHOSEN.index_settings(grid_ts.newest.plan)
         found = []
         for worker_id, packet in packets.items():
             with self.state.worker(worker_id, settings, batch_id, self.horizon) as worker:
-                found.append(worker.match(packet, self.horizon, self.registrar.switch_seq))
+                found.append(worker.match(packet, self.horizon, self.registrar.routing.switch_seq))
                 self._may_be_killed()
         merged = Merger(self.state.open_registry(self.registrar.registry_name)).merge(found)
         return [tuple(row.values()) for row in merged.to_pylist()]

@@ -56,7 +56,7 @@ class Chaos:
         if self.random.random() > self.share:
             return None
         ways = [self._hand_over, self._divide, self._select]
-        ways += [self._unite] if len(registrar.versions) > 1 else [self._switch]
+        ways += [self._unite] if registrar.routing.older is not None else [self._switch]
         made = self.random.choice(ways)(registrar, fetch)
         if made is None:
             return None
@@ -125,7 +125,7 @@ class Chaos:
         return unite(registrar, fetch, "chaos", ())
 
     def _relocate(self, ownership: Ownership, registrar: Registrar, fetch: Fetch) -> Adjusted:
-        plan = ownership.plan(registrar.plan.version + 1)
+        plan = ownership.plan(registrar.plan.number + 1)
         loads = np.zeros(plan.n_workers)
         planned = LocalAdjustment(plan, ownership.changed_cells, (), loads, loads)
         return relocate(planned, registrar, fetch, "chaos", "", 0.0)

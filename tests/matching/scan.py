@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ps2stream.arrays import Int64s, frozen
-from ps2stream.matching.layout import FOREVER, OWNED_BEFORE, OWNED_NOW, Probes, Subscriptions
+from ps2stream.matching.contract import FOREVER, OWNED_BEFORE, OWNED_NOW, Probes, Subscriptions
 from ps2stream.model.schemas import BEFORE_ALL_SEQS
 from ps2stream.model.space import Grid, Region, column_of, cover, row_of
 from ps2stream.testing.generators import random_point, random_region

@@ -77,7 +77,7 @@ def test_a_plan_comes_back_as_it_was_saved(tmp_path: Path) -> None:
     plan.save(path)
     plan.save(path)
     loaded = Plan.load(path)
-    assert (loaded.version, loaded.partitioner, loaded.n_workers, loaded.grid) == (7, "by hand", 4, plan.grid)
+    assert (loaded.number, loaded.partitioner, loaded.n_workers, loaded.grid) == (7, "by hand", 4, plan.grid)
     saved_arrays: list[Array] = [*plan.h1, *plan.frequencies]
     found_arrays: list[Array] = [*loaded.h1, *loaded.frequencies]
     for saved, found in zip(saved_arrays, found_arrays, strict=True):

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ps2stream.arrow import ragged_of
-from ps2stream.matching.layout import FOREVER, Subscriptions
+from ps2stream.matching.contract import FOREVER, Subscriptions
 from ps2stream.registry.segments import (
     BEGIN,
     DROP,

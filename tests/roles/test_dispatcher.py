@@ -20,7 +20,7 @@ from engines.streams import (
     subscribe,
     updates_of,
 )
-from ps2stream.matching.layout import OWNED_BEFORE, OWNED_NOW
+from ps2stream.matching.contract import OWNED_BEFORE, OWNED_NOW
 from ps2stream.roles.dispatcher import Dispatcher
 from ps2stream.roles.packets import ROUTED, SAMPLED, decode, encode
 from ps2stream.roles.registrar import Registrar
@@ -99,7 +99,7 @@ def test_removing_what_was_added_leaves_a_dispatcher_that_discards_everything() 
     ).segment
     versions = np.arange(segment.num_rows)
     postings: Postings = registrar.registry.postings(versions)
-    registrar.grid_ts[0].remove(postings)
+    registrar.grid_ts.newest.remove(postings)
     done = Dispatcher(registrar.grid_ts, TOKENIZER).dispatch(
         publications_of(events_of(publish(9, "p", "fire rain")))
     )

@@ -30,7 +30,6 @@ from ps2stream.arrays import frozen
 from ps2stream.errors import StateError
 from ps2stream.matching.index import GI2
 from ps2stream.model.events import split
-from ps2stream.model.schemas import BEFORE_ALL_SEQS
 from ps2stream.partitioning.plan import Plan
 from ps2stream.registry.segments import BEGIN, END, SEGMENT, changes
 from ps2stream.roles.dispatcher import Dispatcher
@@ -38,6 +37,7 @@ from ps2stream.roles.registrar import Registrar
 from ps2stream.roles.update_compiler import COMPILED_UPDATES, compile_updates
 from ps2stream.roles.worker import Worker
 from ps2stream.routing.layout import LEVELS
+from ps2stream.routing.routing import Routing
 
 NO_UPDATES = pa.RecordBatch.from_pylist([], COMPILED_UPDATES)
 
@@ -74,8 +74,8 @@ def _assert_alike_in_what_lives(one: Registrar, other: Registrar, publications: 
     postings = [each.registry.postings(each.registry.live_versions()) for each in (one, other)]
     for mine, others in zip(*postings, strict=True):
         np.testing.assert_array_equal(mine, others)
-    assert one.routing == other.routing
-    for grid_t, like in zip(one.grid_ts, other.grid_ts, strict=True):
+    assert one.plan_numbers == other.plan_numbers
+    for grid_t, like in zip(one.grid_ts.parts, other.grid_ts.parts, strict=True):
         assert grid_t.n_live == like.n_live
         np.testing.assert_array_equal(grid_t._h2.head[LEVELS:], like._h2.head[LEVELS:])
     assert _sent(one, publications) == _sent(other, publications)
@@ -169,7 +169,7 @@ def test_what_ends_in_a_batch_is_still_routed_to_in_that_batch_and_not_in_the_ne
     registrar.decide(updates_of(events_of(unsubscribe(4, "b"))))
     registrar.decide(NO_UPDATES)
     assert _sent(registrar, here) == {}
-    assert registrar.grid_ts[0].n_live == 0
+    assert registrar.grid_ts.newest.n_live == 0
 
 
 def test_an_end_is_sent_where_the_begin_was_sent() -> None:
@@ -324,7 +324,7 @@ def _assert_goes_on_alike(
             worker.update(one.segment)
         seq += 100
     edited = random_edit(rng, first.plan)
-    plan = edited.plan(first.plan.version + 1)
+    plan = edited.plan(first.plan.number + 1)
     rows = [
         registrar.relocate(plan, edited.changed_cells, deployment.fetch).rows
         for registrar in (first, restored)
@@ -332,7 +332,7 @@ def _assert_goes_on_alike(
     assert rows[0].equals(rows[1])
     for worker in deployment.workers:
         worker.update(rows[0])
-    if len(first.versions) > 1:
+    if first.routing.older is not None:
         rows = [registrar.unite(deployment.fetch)[0].rows for registrar in (first, restored)]
         assert rows[0].equals(rows[1])
     for registrar in (first, restored):
@@ -351,11 +351,10 @@ def _two_versions() -> Deployment:
 
 def test_subscriptions_up_to_the_switch_go_by_the_older_plan_and_later_ones_by_the_newer() -> None:
     registrar = _two_versions().registrar
-    newer, older = registrar.versions
+    newer, older = registrar.routing.parts
     assert registrar.plan is newer.plan
-    assert registrar.grid_ts == [newer.grid_t, older.grid_t]
-    assert registrar.switch_seq == newer.after_seq == 10
-    assert registrar.routing == ((2, 10), (1, BEFORE_ALL_SEQS))
+    assert registrar.grid_ts.parts == (newer.grid_t, older.grid_t)
+    assert registrar.plan_numbers == Routing(2, 1, 10)
     assert registrar.n_older() == 10
     assert newer.name != older.name
     registrar.decide(
@@ -364,20 +363,20 @@ def test_subscriptions_up_to_the_switch_go_by_the_older_plan_and_later_ones_by_t
     assert registrar.n_older() == 8, "a subscription that is replaced goes by the newer plan"
 
 
-def test_the_routing_has_two_versions_at_most() -> None:
+def test_the_routing_has_two_plans_at_most() -> None:
     deployment = _two_versions()
-    with pytest.raises(StateError, match="two versions at most"):
+    with pytest.raises(StateError, match="plan 1 must be dropped before plan 3 is adopted"):
         deployment.switch(deployment.plan)
-    assert len(deployment.registrar.versions) == 2
+    assert deployment.registrar.routing.older is not None
     deployment.unite()
     deployment.switch(deployment.plan)
-    assert [version.plan.version for version in deployment.registrar.versions] == [3, 2]
+    assert deployment.registrar.plan_numbers.parts == (3, 2)
 
 
 def test_the_older_plan_only_loses_and_its_index_goes_when_the_plans_are_united() -> None:
     deployment = _two_versions()
     registrar = deployment.registrar
-    older = registrar.versions[1]
+    older = registrar.routing.parts[1]
     n_before = older.grid_t.n_live
     assert n_before > 0
     deployment.process(events_of(*(unsubscribe(20 + i, f"s{i}") for i in range(1, 11))))
@@ -388,11 +387,10 @@ def test_the_older_plan_only_loses_and_its_index_goes_when_the_plans_are_united(
     migrated, dropped = registrar.unite(deployment.fetch)
     assert dropped == older.name
     assert migrated.rows.num_rows == 0
-    assert registrar.routing == ((2, BEFORE_ALL_SEQS),)
-    assert registrar.switch_seq == BEFORE_ALL_SEQS
+    assert registrar.plan_numbers == Routing(2)
     fresh = Registrar(registrar.plan)
     fresh.restore([deployment.snapshot()])
-    assert registrar.grid_ts[0].n_live == fresh.grid_ts[0].n_live
+    assert registrar.grid_ts.newest.n_live == fresh.grid_ts.newest.n_live
 
 
 def test_a_switch_before_anybody_has_subscribed_leaves_nothing_to_the_older_plan() -> None:
@@ -403,7 +401,7 @@ def test_a_switch_before_anybody_has_subscribed_leaves_nothing_to_the_older_plan
     deployment.process(events_of(subscribe(1, "a"), subscribe(2, "b", "rain")))
     assert deployment.registrar.n_older() == 0
     assert deployment.holders() == deployment.expected_holders()
-    assert deployment.registrar.versions[1].grid_t.n_live == 0
+    assert deployment.registrar.routing.parts[1].grid_t.n_live == 0
     assert deployment.unite().rows.num_rows == 0
     assert deployment.process().num_rows == 0
 

@@ -25,8 +25,8 @@ from engines.streams import (
     updates_of,
 )
 from matching.scan import Stored, columns_of
+from ps2stream.matching.contract import FOREVER
 from ps2stream.matching.index import GI2
-from ps2stream.matching.layout import FOREVER
 from ps2stream.model.space import Region
 from ps2stream.partitioning.plan import Plan
 from ps2stream.registry.segments import DROP, END, MOVE, bare_rows, begin_rows, changes, move_rows
@@ -35,6 +35,7 @@ from ps2stream.roles.packets import CELL_LOADS, FOUND, ROUTED, decode, encode
 from ps2stream.roles.registrar import Registrar
 from ps2stream.roles.worker import WORK_COUNTERS, Worker
 from ps2stream.routing.index import GridT
+from ps2stream.routing.routing import Routing
 
 BEFORE_ALL = -(1 << 63)
 
@@ -60,7 +61,7 @@ def test_applying_segments_twice_changes_no_match() -> None:
         assert replace(once.index.counts(), n_bytes=counts.n_bytes) == counts, "but for room to spare"
 
 
-def _everything(plan: Plan, events: pa.RecordBatch) -> list[GridT]:
+def _everything(plan: Plan, events: pa.RecordBatch) -> Routing[GridT]:
     """Route by everything that was ever subscribed, so that publications of the whole log are sent."""
     registrar = Registrar(plan)
     registrar.decide(updates_of(events))

@@ -32,7 +32,8 @@ from engines.streams import (
 from ps2stream.arrays import MappedStorage, frozen
 from ps2stream.balance.adjustments import Adjustment
 from ps2stream.errors import StateError
-from ps2stream.matching.index import GI2, GI2Settings
+from ps2stream.matching.contract import IndexSettings
+from ps2stream.matching.index import GI2
 from ps2stream.matching.layout import DTYPES, HEAD_SIZE, needed_sizes
 from ps2stream.model.schemas import BEFORE_ALL_SEQS, empty
 from ps2stream.model.space import Grid
@@ -41,7 +42,7 @@ from ps2stream.registry.segments import MOVE, SEGMENT, changes
 from ps2stream.roles.dispatcher import Dispatcher
 from ps2stream.roles.registrar import Registrar
 from ps2stream.roles.worker import Worker
-from ps2stream.routing.versions import RoutingVersion
+from ps2stream.routing.routing import Routing
 from ps2stream.state import state as state_module
 from ps2stream.state.state import State, WorkerHome
 
@@ -76,7 +77,7 @@ def job(tmp_path: Path) -> Job:
     registrar, segments = Registrar(plan), []
     for batch_id, batch in enumerate(batches_of(events, 50)):
         segments.append(registrar.decide(updates_of(batch)).segment)
-        state.log.append(batch_id, segments[-1], registrar.routing)
+        state.log.append(batch_id, segments[-1], registrar.plan_numbers)
     assert len(segments) == EVERY_BATCH
     router = Registrar(plan)
     router.decide(updates_of(events))
@@ -119,7 +120,7 @@ def test_a_snapshot_of_nothing_is_a_snapshot(tmp_path: Path) -> None:
     state = State.create(tmp_path / "state", plan, SETTINGS)
     state.snapshot(3, Registrar(plan))
     assert [(number, segment.num_rows) for number, segment in state.log.read()] == [(3, 0)]
-    assert state.routing() == Registrar(plan).routing
+    assert state.routing() == Registrar(plan).plan_numbers
 
 
 def _n_bytes(directory: Path) -> int:
@@ -229,7 +230,7 @@ def test_a_snapshot_and_what_comes_after_it_give_the_same_as_the_whole_log(
     assert len(rebuilds) == 2, "batches 3 to 5 are not in the log any more"
     restored, whole = job.state.restore_registrar(), _restored(job, EVERY_BATCH)
     np.testing.assert_array_equal(restored.registry.live_seqs(), whole.registry.live_seqs())
-    assert restored.grid_ts[0].n_live == whole.grid_ts[0].n_live
+    assert restored.grid_ts.newest.n_live == whole.grid_ts.newest.n_live
 
 
 def _restored(job: Job, n_segments: int) -> Registrar:
@@ -261,7 +262,7 @@ def test_tasks_read_the_indexes_that_the_registrar_wrote(job: Job) -> None:
     registrar = job.state.restore_registrar()
     registry = job.state.open_registry(registrar.registry_name)
     np.testing.assert_array_equal(registry.live_seqs(), registrar.registry.live_seqs())
-    (version,) = registrar.versions
+    (version,) = registrar.routing.parts
     assert job.state.open_grid_t(version.plan, version.name).n_live == version.grid_t.n_live > 0
     job.state.drop_index(registrar.registry_name)
     with pytest.raises(StateError, match="cannot be mapped"):
@@ -368,15 +369,15 @@ class AdjustedJob:
     state: State
     events: pa.RecordBatch
 
-    def settings(self) -> GI2Settings:
+    def settings(self) -> IndexSettings:
         return SETTINGS.index_settings(self.deployment.registrar.plan)
 
     def process(self, batch_id: int, batch: pa.RecordBatch) -> None:
         segment = self.deployment.process(batch)
         for plan in self.deployment.plans.values():
-            if not (self.state.directory / "plans" / f"plan-{plan.version:06}.npz").exists():
+            if not (self.state.directory / "plans" / f"plan-{plan.number:06}.npz").exists():
                 self.state.add_plan(plan)
-        self.state.log.append(batch_id, segment, self.deployment.registrar.routing)
+        self.state.log.append(batch_id, segment, self.deployment.registrar.plan_numbers)
 
     def assert_same_workers(self, batch_id: int) -> None:
         """See that the workers of the state store what the others do."""
@@ -409,10 +410,10 @@ def test_workers_and_registrar_follow_a_log_with_adjustments_batch_by_batch(
         adjusted.process(batch_id, batch)
         n_moves += changes(deployment.segments[-1], MOVE).num_rows
         adjusted.assert_same_workers(batch_id)
-        assert adjusted.state.routing() == deployment.registrar.routing
+        assert adjusted.state.routing() == deployment.registrar.plan_numbers
         restored = adjusted.state.restore_registrar()
-        assert restored.routing == deployment.registrar.routing
-        for version, like in zip(restored.versions, deployment.registrar.versions, strict=True):
+        assert restored.plan_numbers == deployment.registrar.plan_numbers
+        for version, like in zip(restored.routing.parts, deployment.registrar.routing.parts, strict=True):
             opened = adjusted.state.open_grid_t(version.plan, version.name)
             assert opened.n_live == version.grid_t.n_live == like.grid_t.n_live
     assert n_moves > 5
@@ -431,7 +432,7 @@ def test_workers_catch_up_with_adjustments_from_a_snapshot_and_from_the_log(
             adjusted.assert_same_workers(batch_id)
         if batch_id in (2, 6):
             adjusted.state.snapshot(batch_id, deployment.registrar)
-            assert adjusted.state.routing() == deployment.registrar.routing
+            assert adjusted.state.routing() == deployment.registrar.plan_numbers
     rebuilds.clear()
     adjusted.assert_same_workers(len(batches) - 1)
     assert len(rebuilds) == deployment.plan.n_workers, "what they had not seen was only left in the snapshot"
@@ -482,29 +483,29 @@ def test_the_grid_of_a_mark_is_read_as_it_was_written(grid: Grid) -> None:
 
 
 def test_before_anything_was_decided_the_stream_is_routed_by_the_first_plan(tmp_path: Path) -> None:
-    plan = random_plan(random.Random(1), version=7)
+    plan = random_plan(random.Random(1), number=7)
     state = State.create(tmp_path, plan, SETTINGS)
-    assert state.routing() == ((7, BEFORE_ALL_SEQS),)
-    assert state.plan().version == state.plan(7).version == 7
-    assert state.restore_registrar().routing == state.routing()
+    assert state.routing() == Routing(7)
+    assert state.plan().number == state.plan(7).number == 7
+    assert state.restore_registrar().plan_numbers == state.routing()
 
 
 def test_a_plan_comes_into_use_with_the_log_and_goes_when_the_log_does_not_name_it(job: Job) -> None:
     state, files = job.state, job.state.directory / "plans"
-    renewed = replace(job.plan, version=2, partitioner="another")
+    renewed = replace(job.plan, number=2, partitioner="another")
     state.add_plan(renewed)
-    assert state.plan().version == 1, "not yet"
+    assert state.plan().number == 1, "not yet"
     assert state.plan(2).partitioner == "another"
-    two = (RoutingVersion(2, 50), RoutingVersion(1, BEFORE_ALL_SEQS))
+    two = Routing(2, 1, 50)
     state.log.append(EVERY_BATCH, empty(SEGMENT), two)
-    assert state.plan().version == 2
-    state.add_plan(replace(job.plan, version=3))
+    assert state.plan().number == 2
+    state.add_plan(replace(job.plan, number=3))
     state.drop_plans()
     assert sorted(path.name for path in files.iterdir()) == ["plan-000001.npz", "plan-000002.npz"]
     registrar = state.restore_registrar()
-    assert [version.plan.version for version in registrar.versions] == [2, 1]
-    assert registrar.switch_seq == 50
-    state.log.append(EVERY_BATCH + 1, empty(SEGMENT), (RoutingVersion(2, BEFORE_ALL_SEQS),))
+    assert [version.plan.number for version in registrar.routing.parts] == [2, 1]
+    assert registrar.routing.switch_seq == 50
+    state.log.append(EVERY_BATCH + 1, empty(SEGMENT), Routing(2))
     state.drop_plans()
     assert [path.name for path in files.iterdir()] == ["plan-000002.npz"]
     with pytest.raises(StateError, match=r"plan-000001\.npz cannot be read"):
@@ -524,7 +525,7 @@ def test_indexes_of_a_job_that_was_killed_go_when_the_next_one_starts(job: Job) 
     for name in ("registry-9", "routing-8", "worker-007"):
         (index / name).mkdir(parents=True)
     registrar = job.state.restore_registrar()
-    names = {registrar.registry_name, *(version.name for version in registrar.versions), "worker-007"}
+    names = {registrar.registry_name, *(version.name for version in registrar.routing.parts), "worker-007"}
     assert {path.name for path in index.iterdir()} == names
     job.state.drop_index("nothing-of-this-name")
 

@@ -213,7 +213,8 @@ def _load(engine: InlineEngine, each: Contender, stream: Stream, seed: int) -> R
         "bytes_per_subscription": counts.n_bytes / n_live,
         "resident_bytes": resident,
         "resident_bytes_per_subscription": resident / n_live,
-        "dispatcher_bytes_per_subscription": sum(each.n_bytes for each in engine.registrar.grid_ts) / n_live,
+        "dispatcher_bytes_per_subscription": sum(each.n_bytes for each in engine.registrar.grid_ts.parts)
+        / n_live,
         "postings_per_subscription": counts.n_postings / n_live,
         "postings_per_list": counts.n_postings / max(counts.n_lists, 1),
     }

@@ -14,8 +14,8 @@ import pyarrow as pa
 
 from ps2stream.arrays import Int64s
 from ps2stream.arrow import large_lists
-from ps2stream.matching.index import GI2, GI2Settings
-from ps2stream.matching.layout import Found
+from ps2stream.matching.contract import Found, IndexSettings
+from ps2stream.matching.index import GI2
 from ps2stream.model.space import WORLD, Grid
 from ps2stream.registry.index import Registry
 from ps2stream.roles.merger import Merger
@@ -51,7 +51,7 @@ class Measured(NamedTuple):
 
 def find_matches(arrays: Arrays, grid_bits: int, max_cells: int) -> Found:
     """Match all publications with one index."""
-    index = GI2.create(GI2Settings(Grid.over(WORLD, grid_bits), Grid.over(WORLD, _COUNTER_BITS), max_cells))
+    index = GI2.create(IndexSettings(Grid.over(WORLD, grid_bits), Grid.over(WORLD, _COUNTER_BITS), max_cells))
     index.insert(arrays.subscriptions)
     return index.probe(arrays.probes, _BEFORE_ALL)
 

@@ -122,7 +122,7 @@ class LoadController:
             self._awaiting = record
 
     def _due(self, registrar: Registrar, fetch: Fetch, contents: Contents | None) -> Adjusted | None:
-        if len(registrar.versions) > 1:
+        if registrar.routing.older is not None:
             return self._unite(registrar, fetch)
         considered = self._considered(registrar, fetch)
         if considered is not None:
@@ -161,7 +161,7 @@ class LoadController:
         is_known = self.window.is_full and registrar.registry.n_live > 0
         if self._considering is None and (is_due or self._is_asked) and is_known:
             self._since_check, self._is_asked = 0, False
-            random = np.random.default_rng([self.settings.sample_seed, registrar.plan.version])
+            random = np.random.default_rng([self.settings.sample_seed, registrar.plan.number])
             sample = self.recent.sample(registrar.some_live(KEPT, random, fetch), registrar.registry.n_live)
             work = (sample, registrar.plan, self.settings)
             self._considering = (
@@ -208,7 +208,7 @@ def relocate(
     selection_s: float,
 ) -> Adjusted:
     """Carry a local adjustment out."""
-    before = registrar.plan.version
+    before = registrar.plan.number
     migrated = registrar.relocate(planned.plan, planned.cells, fetch)
     record = Adjustment(
         "local",
@@ -216,7 +216,7 @@ def relocate(
         "",
         reason,
         before,
-        planned.plan.version,
+        planned.plan.number,
         tuple(planned.before.tolist()),
         tuple(planned.after.tolist()),
         selector=selector,
@@ -231,15 +231,15 @@ def relocate(
 def switch(considered: Considered, registrar: Registrar, reason: str) -> Adjusted:
     """Begin to route new subscriptions by a new plan."""
     running = registrar.plan
-    plan: Plan = replace(considered.plan, version=running.version + 1)
+    plan: Plan = replace(considered.plan, number=running.number + 1)
     registrar.switch(plan)
     record = Adjustment(
         "switch",
         0,
         "",
         reason,
-        running.version,
-        plan.version,
+        running.number,
+        plan.number,
         tuple(considered.running.tolist()),
         tuple(considered.renewed.tolist()),
     )
@@ -248,15 +248,16 @@ def switch(considered: Considered, registrar: Registrar, reason: str) -> Adjuste
 
 def unite(registrar: Registrar, fetch: Fetch, reason: str, loads: tuple[float, ...]) -> Adjusted:
     """Move what is left under the older plan and drop it."""
-    newer, older = registrar.versions
+    numbers = registrar.plan_numbers
+    assert numbers.older is not None
     migrated, dropped = registrar.unite(fetch)
     record = Adjustment(
         "unite",
         0,
         "",
         reason,
-        older.plan.version,
-        newer.plan.version,
+        numbers.older,
+        numbers.newest,
         loads,
         n_subscriptions=migrated.n_subscriptions,
         n_bytes=migrated.n_bytes,

@@ -17,7 +17,7 @@ from ps2stream.config import Settings
 from ps2stream.errors import StateError
 from ps2stream.journal import Journal
 from ps2stream.journal.packets import decode_events
-from ps2stream.matching.layout import Subscriptions
+from ps2stream.matching.contract import Subscriptions
 from ps2stream.model.schemas import PUBLISH, empty
 from ps2stream.partitioning.sample import Sample
 from ps2stream.planning.first_plan import sample_of

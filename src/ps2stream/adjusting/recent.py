@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from ps2stream.arrays import Int64s, Ragged, frozen
 from ps2stream.arrow import ragged_of
-from ps2stream.matching.layout import Subscriptions
+from ps2stream.matching.contract import Subscriptions
 from ps2stream.model.schemas import empty
 from ps2stream.model.space import Grid
 from ps2stream.partitioning.sample import Sample, some_of

@@ -39,7 +39,7 @@ def consider(sample: Sample, running: Plan, settings: Settings) -> Considered:
     costs = costs_of(sample, settings)
     partitioner = partitioner_named(settings.partitioner, costs)
     seen, unseen = (_half(sample, start) for start in range(2))
-    plan = partitioner.plan(seen, running.n_workers, version=running.version + 1, seed=settings.sample_seed)
+    plan = partitioner.plan(seen, running.n_workers, number=running.number + 1, seed=settings.sample_seed)
     loads = [try_plan(each, unseen, settings).loads(costs) for each in (running, plan)]
     return Considered(plan, *loads)
 

@@ -25,7 +25,7 @@ def status_of(controller: LoadController, registrar: Registrar, batch_id: int) -
     return {
         "at": time.time(),
         "batch_id": batch_id,
-        "plans": [version.plan for version in registrar.routing],
+        "plans": list(registrar.plan_numbers.parts),
         "subscriptions": registrar.registry.n_live,
         "older_subscriptions": registrar.n_older(),
         "window_publications": window.n_publications,

@@ -106,9 +106,9 @@ class Ownership:
         _owners_of(self.h1(), cell, terms, owners)
         return owners
 
-    def plan(self, version: int) -> Plan:
+    def plan(self, number: int) -> Plan:
         """Make a plan of the owners as they are now; what it was grown as and expected to do is the past."""
-        return replace(self._plan, version=version, h1=self.h1(), estimate=None, tree=None)
+        return replace(self._plan, number=number, h1=self.h1(), estimate=None, tree=None)
 
     def h1(self) -> H1:
         """Lay the tables that are still in use out flat."""

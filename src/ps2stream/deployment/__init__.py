@@ -1,16 +1,20 @@
-"""A deployment: a journal, a job and its deliveries in one directory, and all that people do with it.
+"""A deployment: one directory with a journal, a job's state and its deliveries, and what people do with it.
 
-home                  where its parts are
-deployment            the same for Python: subscribe, publish, list, follow, explain
-records               from JSON to rows: plain objects and GeoJSON
-intake, line_reader   rows into the journal, batch by batch, from a file, a pipe or a service
-submission            rows into the journal, all of a Python call
-live_subscriptions, subscription_history   what is subscribed now, and what was
-match_reader          what was delivered, and what comes
-publication_lookup, plan_lookup, explanation   why a publication does or does not match
+Everything here serves a Python program as much as the command line; nothing prints.
 
-Nothing here matches: a job does (``ps2stream run``, ``engines.spark``), which takes events from the journal
-and leaves matches in the sink. So nothing here needs Spark, or a job that runs. Every record passes the rules
-of the job before it is in the journal: who gave a bad one is told at once, with the reason, and not by a file
-of rejected events later.
+    home                  where the parts of a deployment are
+    deployment            all of the below for Python: subscribe, publish, list, follow, explain
+    intake, records       JSON and GeoJSON records into the journal, with a receipt for each
+    submission            the records of one Python call into the journal, all or none
+    line_reader           lines from a pipe in batches: large when they come fast, soon when they do not
+    live_subscriptions    who is subscribed: the job's log, and the journal since
+    subscription_history  from which seq to which each version of a subscription counted
+    publication_lookup    publications by seq or id, as long as the journal has them
+    plan_lookup           the plan that routes a version of a subscription
+    match_reader          deliveries as they come, each file once
+    explanation           why a publication does or does not match a subscription
+
+What a job has decided is in its subscription log, what came since is in the journal: readers look at both,
+and look again if a snapshot or a pruning came in between. Every record passes the rules of the job before it
+is in the journal, so who gave a bad one is told at once. Nothing here matches, or needs Spark: a job does.
 """

@@ -15,7 +15,7 @@ from ps2stream.deployment.home import Home, state_of
 from ps2stream.deployment.live_subscriptions import at_point, live_subscriptions
 from ps2stream.deployment.match_reader import POLL_S, MatchReader, Wanted
 from ps2stream.deployment.plan_lookup import plan_for
-from ps2stream.deployment.publication_lookup import ExplainedPublication, publication_with_id
+from ps2stream.deployment.publication_lookup import KnownPublication, publication_with_id
 from ps2stream.deployment.submission import Receipt, Record, submit
 from ps2stream.deployment.subscription_history import Version, version_for, versions_of
 from ps2stream.errors import RegionError, StateError
@@ -115,7 +115,7 @@ class Deployment:
 
     def explain(
         self,
-        publication: str | Publication | ExplainedPublication,
+        publication: str | Publication | KnownPublication,
         subscription: str | Subscription | Version,
     ) -> Explanation:
         """Say why a publication does or does not match a subscription; a string is an id to look up.
@@ -143,19 +143,17 @@ class Deployment:
             raise StateError(f"there is no deployment in {self.home.directory}")
         return MatchReader(Sink(self.home.out).matches)
 
-    def _publication(self, publication: str | Publication | ExplainedPublication) -> ExplainedPublication:
+    def _publication(self, publication: str | Publication | KnownPublication) -> KnownPublication:
         match publication:
             case str():
                 with Journal.open(self.home.journal) as journal:
                     return publication_with_id(journal, publication)
             case Publication(id, text, lat, lon):
-                return ExplainedPublication(lat, lon, text, id)
+                return KnownPublication(lat, lon, text, id)
             case _:
                 return publication
 
-    def _version(
-        self, subscription: str | Subscription | Version, publication: ExplainedPublication
-    ) -> Version:
+    def _version(self, subscription: str | Subscription | Version, publication: KnownPublication) -> Version:
         match subscription:
             case str():
                 return version_for(versions_of(self.home, subscription), publication.seq)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ps2stream.deployment.publication_lookup import ExplainedPublication
+from ps2stream.deployment.publication_lookup import KnownPublication
 from ps2stream.deployment.subscription_history import Version
 from ps2stream.model.expressions import parse
 from ps2stream.model.space import Region
@@ -59,7 +59,7 @@ class Cell:
 
     number: int
     bounds: tuple[float, float, float, float]
-    plan_version: int
+    plan: int
     partitioner: str
     n_workers: int
 
@@ -68,7 +68,7 @@ class Cell:
 class Explanation:
     """Each test with what it came to; clauses in the order in which they are tried."""
 
-    publication: ExplainedPublication
+    publication: KnownPublication
     version: Version
     terms: tuple[str, ...]
     stopped: tuple[str, ...]
@@ -95,7 +95,7 @@ class Explanation:
 
 
 def explain(
-    publication: ExplainedPublication, version: Version, tokenizer: Tokenizer, plan: Plan | None
+    publication: KnownPublication, version: Version, tokenizer: Tokenizer, plan: Plan | None
 ) -> Explanation:
     """Apply each test; without a plan nobody owns anything yet."""
     terms = tokenizer.terms_of(publication.text)
@@ -130,7 +130,7 @@ def offset_from(region: Region, lon: float, lat: float) -> Offset:
     return Offset(north, beyond_east if beyond_east <= beyond_west else -beyond_west)
 
 
-def _posting(clause: tuple[str, ...], publication: ExplainedPublication, plan: Plan | None) -> Posting | None:
+def _posting(clause: tuple[str, ...], publication: KnownPublication, plan: Plan | None) -> Posting | None:
     if plan is None:
         return None
     counts = {term: int(frequency(plan.frequencies, np.uint64(hash_term(term)))) for term in clause}
@@ -139,8 +139,8 @@ def _posting(clause: tuple[str, ...], publication: ExplainedPublication, plan: P
     return Posting(rarest, counts[rarest], worker)
 
 
-def _cell(publication: ExplainedPublication, plan: Plan | None) -> Cell | None:
+def _cell(publication: KnownPublication, plan: Plan | None) -> Cell | None:
     if plan is None:
         return None
     number = plan.grid.cell(publication.lon, publication.lat)
-    return Cell(number, plan.grid.bounds_of(number), plan.version, plan.partitioner, plan.n_workers)
+    return Cell(number, plan.grid.bounds_of(number), plan.number, plan.partitioner, plan.n_workers)

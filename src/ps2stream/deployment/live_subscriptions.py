@@ -20,7 +20,7 @@ from ps2stream.errors import PS2StreamError
 from ps2stream.journal import Journal
 from ps2stream.journal.packets import decode_updates
 from ps2stream.journal.positions import position_of
-from ps2stream.matching.layout import FOREVER
+from ps2stream.matching.contract import FOREVER
 from ps2stream.model.schemas import REJECTED
 from ps2stream.model.space import Region
 from ps2stream.registry.segments import BEGIN, BOUNDS, END, SEGMENT

@@ -67,10 +67,12 @@ class MatchReader:
     ) -> Iterator[pa.RecordBatch]:
         """Yield matches as their files come, until none came for ``timeout_s``."""
         last = time.monotonic()
-        while timeout_s is None or time.monotonic() - last <= timeout_s:
+        while True:
             for batch in self.read(wanted):
                 yield batch
                 last = time.monotonic()
+            if timeout_s is not None and time.monotonic() - last >= timeout_s:
+                return
             time.sleep(poll_s)
 
     def _new_names(self) -> list[str]:

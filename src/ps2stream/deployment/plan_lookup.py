@@ -16,7 +16,5 @@ def plan_for(home: Home, version: Version) -> Plan | None:
     if not home.has_state:
         return None
     state = State(home.state)
-    newest, *older = state.routing()
-    if older and version.seq_from is not None and version.seq_from <= newest.after_seq:
-        return state.plan(older[0].plan)
-    return state.plan(newest.plan)
+    routing = state.routing()
+    return state.plan(routing.newest if version.seq_from is None else routing.of(version.seq_from))

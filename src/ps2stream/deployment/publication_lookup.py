@@ -18,7 +18,7 @@ _NOTHING = decode_publications(None)
 
 
 @dataclass(frozen=True, slots=True)
-class ExplainedPublication:
+class KnownPublication:
     """A point and a text; without ``id`` and ``seq`` it is made up to be explained."""
 
     lat: float
@@ -58,7 +58,7 @@ class PublishedTexts:
         self._publications = decode_publications(packet.publications)
 
 
-def publication_with_id(journal: Journal, publication_id: str) -> ExplainedPublication:
+def publication_with_id(journal: Journal, publication_id: str) -> KnownPublication:
     """Return the newest publication with an id; raise if there is none, or if it is not valid."""
     oldest = journal.oldest()
     for position in range(journal.last().position, oldest - 1, -1):
@@ -70,12 +70,12 @@ def publication_with_id(journal: Journal, publication_id: str) -> ExplainedPubli
     raise JournalError(f"the journal has no publication with the id {publication_id!r}{kept}")
 
 
-def _valid(batch: pa.RecordBatch) -> ExplainedPublication:
+def _valid(batch: pa.RecordBatch) -> KnownPublication:
     valid, rejected = check_publications(batch)
     if rejected.num_rows:
         row = rejected.to_pylist()[0]
         raise JournalError(f"publication {row['id']!r} at seq {row['seq']} is rejected: {row['reason']}")
-    return ExplainedPublication(
+    return KnownPublication(
         float(valid.lat[0]),
         float(valid.lon[0]),
         valid.texts[0].as_py(),

@@ -161,7 +161,8 @@ class InlineEngine:
     def _match(self, worker_id: int, packets: list[pa.RecordBatch]) -> list[pa.RecordBatch]:
         worker, entry = self.workers[worker_id], self.tally.workers[worker_id]
         with _timed(entry):
-            found = [worker.match(packet, self.high_water, self.registrar.switch_seq) for packet in packets]
+            switch_seq = self.registrar.routing.switch_seq
+            found = [worker.match(packet, self.high_water, switch_seq) for packet in packets]
         entry.n_updates = worker.n_updates
         before, counts = self._counted[worker_id], worker.index.counts()
         self._counted[worker_id] = counts

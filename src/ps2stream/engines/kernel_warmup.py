@@ -15,7 +15,7 @@ from ps2stream.balance.selection import MovableCells, selector_named
 from ps2stream.config import Settings
 from ps2stream.engines.inline import InlineEngine
 from ps2stream.kernels import one_compiler
-from ps2stream.matching.layout import Subscriptions
+from ps2stream.matching.contract import Subscriptions
 from ps2stream.model.schemas import EVENTS, PUBLISH, SUBSCRIBE, UNSUBSCRIBE
 from ps2stream.partitioning.load import STANDARD_COSTS
 from ps2stream.planning.first_plan import first_plan
@@ -63,7 +63,7 @@ def _adjust(engine: InlineEngine, recent: Recent) -> None:
     merged_load(sample, np.arange(len(owners), dtype=np.int32), 0, 1, STANDARD_COSTS)
     selector_named("gr").select(MovableCells(np.ones(2), np.ones(2, np.int64)), 1.0)
     ownership.hand_over(np.arange(plan.grid.n_cells), int(owners[0]), 1 - int(owners[0]))
-    rows = registrar.relocate(ownership.plan(plan.version + 1), ownership.changed_cells, fetch).rows
+    rows = registrar.relocate(ownership.plan(plan.number + 1), ownership.changed_cells, fetch).rows
     for worker in engine.workers:
         worker.update(rows)
         worker.index = worker.index.counted_in(plan.grid)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
@@ -18,11 +18,11 @@ from ps2stream.arrays import (
 )
 from ps2stream.errors import StateError
 from ps2stream.matching.compact import copy_lists, copy_records, count_lists, plan_moves
+from ps2stream.matching.contract import FOREVER, Found, IndexCounts, IndexSettings, Probes, Subscriptions
 from ps2stream.matching.insert import drop, end, insert, recount_cells
 from ps2stream.matching.layout import (
     DTYPES,
     FINER_LEVELS,
-    FOREVER,
     FREE,
     IS_TABLE_FULL,
     LEVELS,
@@ -35,10 +35,7 @@ from ps2stream.matching.layout import (
     N_RECORDS,
     N_WORDS,
     TABLE_SIZE,
-    Found,
     GI2Arrays,
-    Probes,
-    Subscriptions,
     initial_sizes,
     needed_sizes,
 )
@@ -63,46 +60,17 @@ _MOST_POSITIONS = (1 << 32) - 1
 _CELL_COUNTERS = [name for name in GI2Arrays._fields if name.startswith("cell_")]
 
 
-@dataclass(frozen=True, slots=True)
-class GI2Settings:
-    """The two grids of an index and how many cells a subscription may be posted in.
-
-    ``counters`` is the grid^t grid: loads are counted in its cells, because they are what
-    load adjustment moves. A list as long as ``split_at`` is divided by the quarters of its cell. Defaults are
-    measured (docs/performance.md).
-    """
-
-    grid: Grid
-    counters: Grid
-    max_cells: int = 16
-    split_at: int = 128
-
-
-@dataclass(frozen=True, slots=True)
-class GI2Counts:
-    """The size of an index and the work it has done."""
-
-    n_subscriptions: int
-    n_ended: int
-    n_postings: int
-    n_lists: int
-    n_bytes: int
-    n_publications: int
-    n_candidates: int
-    n_matches: int
-
-
 class GI2:
     """Match publications with stored subscriptions; one writer at a time."""
 
-    def __init__(self, settings: GI2Settings, storage: Storage, arrays: GI2Arrays) -> None:
+    def __init__(self, settings: IndexSettings, storage: Storage, arrays: GI2Arrays) -> None:
         self.settings = settings
         self._storage = storage
         self._arrays = arrays
         self._found = Found(np.empty(4096, np.int64), np.empty(4096, np.int64))
 
     @classmethod
-    def create(cls, settings: GI2Settings, storage: Storage | None = None, n_subs: int = 1024) -> GI2:
+    def create(cls, settings: IndexSettings, storage: Storage | None = None, n_subs: int = 1024) -> GI2:
         """Make an empty index with capacity for about ``n_subs`` subscriptions."""
         storage = storage or HeapStorage()
         sizes = initial_sizes(n_subs, settings.counters.n_cells)
@@ -112,7 +80,7 @@ class GI2:
         return cls(settings, storage, arrays)
 
     @classmethod
-    def open(cls, settings: GI2Settings, storage: MappedStorage) -> GI2:
+    def open(cls, settings: IndexSettings, storage: MappedStorage) -> GI2:
         """Map an index that another process made; the caller holds its lock."""
         n_cells = settings.counters.n_cells
         needed = functools.partial(needed_sizes, n_cells=n_cells)
@@ -209,9 +177,9 @@ class GI2:
         """Return the same index with its storage under another name."""
         return GI2(self.settings, storage, self._arrays)
 
-    def counts(self) -> GI2Counts:
+    def counts(self) -> IndexCounts:
         arrays, head = self._arrays, self._arrays.head
-        return GI2Counts(
+        return IndexCounts(
             n_subscriptions=int(head[N_RECORDS] - head[N_ENDED]),
             n_ended=int(head[N_ENDED]),
             n_postings=int(head[N_POSTINGS]),

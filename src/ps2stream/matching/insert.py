@@ -6,9 +6,9 @@ import numpy as np
 
 from ps2stream.arrays import Int64s
 from ps2stream.kernels import kernel
+from ps2stream.matching.contract import FOREVER, Subscriptions
 from ps2stream.matching.layout import (
     FINER_LEVELS,
-    FOREVER,
     LAST_RECORD,
     LEVELS,
     N_ENDED,
@@ -16,7 +16,6 @@ from ps2stream.matching.layout import (
     N_WORDS,
     PENDING,
     GI2Arrays,
-    Subscriptions,
 )
 from ps2stream.matching.lists import Lists, list_key, prefetch_list
 from ps2stream.matching.post import post_record

@@ -12,11 +12,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ps2stream.arrays import Float64s, Int64s, UInt8s, UInt32s, UInt64s
-from ps2stream.model.schemas import AFTER_ALL_SEQS, BEFORE_ALL_SEQS
+from ps2stream.arrays import Int64s, UInt32s, UInt64s
 
-#: seq_to of a subscription that nobody has ended.
-FOREVER = AFTER_ALL_SEQS
 # Positions in `head`. Records include those of what has ended. Words are those of records. The pool is what
 # lists take for the postings they hold. PENDING: the last record is not posted in full yet; IS_TABLE_FULL
 # says whether for lack of slots or of postings.
@@ -93,41 +90,3 @@ def needed_sizes(arrays: GI2Arrays, n_cells: int) -> dict[str, int]:
         "map_record": int(head[MAP_SIZE]),
         **{name: n_cells for name in DTYPES if name.startswith("cell_")},
     }
-
-
-class Subscriptions(NamedTuple):
-    """Subscriptions to insert, in columns; each clause's rarest term comes first."""
-
-    seq_from: Int64s
-    seq_to: Int64s
-    bounds: Float64s
-    clause_offsets: Int64s
-    term_offsets: Int64s
-    terms: UInt64s
-
-
-#: Bits of ``Probes.owned``; their order is that of grid^t's versions, newest first.
-OWNED_NOW, OWNED_BEFORE = 1, 2
-
-
-class Probes(NamedTuple):
-    """Publications to match, in columns.
-
-    ``owned`` marks the terms that this worker owns: OWNED_NOW by the newest plan, OWNED_BEFORE by the one
-    before it, which subscriptions that began up to ``switch_seq`` are still stored under.
-    """
-
-    seq: Int64s
-    lon: Float64s
-    lat: Float64s
-    term_offsets: Int64s
-    terms: UInt64s  # of each publication sorted and distinct
-    owned: UInt8s
-    switch_seq: int = BEFORE_ALL_SEQS
-
-
-class Found(NamedTuple):
-    """Capacity for matches: row of the publication, seq_from of the subscription."""
-
-    publication: Int64s
-    subscription: Int64s

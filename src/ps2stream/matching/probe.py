@@ -17,16 +17,8 @@ import numpy as np
 
 from ps2stream.arrays import Float64s, Int64s, UInt64s
 from ps2stream.kernels import kernel, prefetch, signed
-from ps2stream.matching.layout import (
-    FINER_LEVELS,
-    FOREVER,
-    LEVELS,
-    OWNED_BEFORE,
-    OWNED_NOW,
-    Found,
-    GI2Arrays,
-    Probes,
-)
+from ps2stream.matching.contract import FOREVER, OWNED_BEFORE, OWNED_NOW, Found, Probes
+from ps2stream.matching.layout import FINER_LEVELS, LEVELS, GI2Arrays
 from ps2stream.matching.lists import (
     LIST,
     SPLIT,

@@ -16,7 +16,8 @@ import numpy as np
 
 from ps2stream.arrays import Float64s, Int64s, UInt64s
 from ps2stream.kernels import kernel, signed
-from ps2stream.matching.layout import FOREVER, N_ENDS, Subscriptions
+from ps2stream.matching.contract import FOREVER, Subscriptions
+from ps2stream.matching.layout import N_ENDS
 
 SEQ, REGION, TERMS = 1, 2, 6
 

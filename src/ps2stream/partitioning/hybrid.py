@@ -53,14 +53,14 @@ class HybridPartitioner:
         self.costs = costs
         self.settings = settings or HybridSettings()
 
-    def plan(self, sample: Sample, n_workers: int, *, version: int = 1, seed: int = 0) -> Plan:
+    def plan(self, sample: Sample, n_workers: int, *, number: int = 1, seed: int = 0) -> Plan:
         digest = digest_of(sample)
         grid = Grid.over(dense_bounds(digest, self.settings.dense), self.settings.bits)
         ground = Ground(digest, grid, self.costs)
         done = partition_workload(ground, n_workers, self.settings)
         tree, h1 = flatten(ground, done.root, done.units, done.merged.worker_of)
         estimate = Estimate(tuple(done.merged.loads.tolist()), self.costs, self.settings.sigma)
-        return Plan(version, self.name, n_workers, grid, h1, digest.frequencies, estimate, tree)
+        return Plan(number, self.name, n_workers, grid, h1, digest.frequencies, estimate, tree)
 
 
 @dataclass(frozen=True, slots=True)

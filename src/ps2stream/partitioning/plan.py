@@ -149,9 +149,9 @@ def balance_of(loads: Sequence[float]) -> float:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """One version of the routing; ``tree`` and ``estimate`` say how a partitioner came to it."""
+    """Who owns what; ``tree`` and ``estimate`` say how a partitioner came to it."""
 
-    version: int
+    number: int
     partitioner: str
     n_workers: int
     grid: Grid
@@ -167,7 +167,7 @@ class Plan:
     def save(self, path: AnyPath) -> None:
         """Write the plan so that a crash leaves the old file or the new one."""
         about = {
-            "version": self.version,
+            "number": self.number,
             "partitioner": self.partitioner,
             "n_workers": self.n_workers,
             "grid": self.grid._asdict(),
@@ -186,7 +186,7 @@ class Plan:
                 about = json.loads(str(file["about"]))
                 estimate, tree = about["estimate"], about["tree"]
                 plan = cls(
-                    about["version"],
+                    about["number"],
                     about["partitioner"],
                     int(about["n_workers"]),
                     Grid(**about["grid"]),
@@ -245,4 +245,4 @@ class Partitioner(Protocol):
 
     def __init__(self, costs: Costs) -> None: ...
 
-    def plan(self, sample: Sample, n_workers: int, *, version: int = 1, seed: int = 0) -> Plan: ...
+    def plan(self, sample: Sample, n_workers: int, *, number: int = 1, seed: int = 0) -> Plan: ...

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ps2stream.arrays import Float64s, Int32s, Int64s, Ragged, UInt64s, frozen
+from ps2stream.arrays import Float64s, Int32s, Int64s, Ragged, UInt64s, frozen, ragged_rows
 from ps2stream.kernels import kernel
 from ps2stream.model.space import NO_LIMIT, WORLD, Grid, cell_seed, cell_term_key, column_of, cover, row_of
 from ps2stream.text.frequencies import Frequencies, count_terms, rarest_first
@@ -66,9 +66,9 @@ class Sample(NamedTuple):
 
 def some_of(sample: Sample, publications: Int64s, subscriptions: Int64s) -> Sample:
     """Keep some rows of a sample; it stands for the same stream."""
-    words, word_offsets = _taken(sample.terms.offsets, publications)
-    clauses, clause_offsets = _taken(sample.clause_offsets, subscriptions)
-    terms, term_offsets = _taken(sample.term_offsets, clauses)
+    words, word_offsets = ragged_rows(sample.terms.offsets, publications)
+    clauses, clause_offsets = ragged_rows(sample.clause_offsets, subscriptions)
+    terms, term_offsets = ragged_rows(sample.term_offsets, clauses)
     return sample._replace(
         lon=frozen(sample.lon[publications]),
         lat=frozen(sample.lat[publications]),
@@ -78,13 +78,6 @@ def some_of(sample: Sample, publications: Int64s, subscriptions: Int64s) -> Samp
         term_offsets=frozen(term_offsets),
         clause_terms=frozen(sample.clause_terms[terms]),
     )
-
-
-def _taken(offsets: Int64s, rows: Int64s) -> tuple[Int64s, Int64s]:
-    """Return the positions of the values of some ragged rows, and the offsets of what is taken."""
-    lengths = np.diff(offsets)[rows]
-    taken = np.concatenate([[0], np.cumsum(lengths)])
-    return np.arange(taken[-1]) + np.repeat(offsets[rows] - taken[:-1], lengths), taken
 
 
 class Entries(NamedTuple):

@@ -85,11 +85,11 @@ def costs_of(sample: Sample, settings: Settings) -> Costs:
 
 
 def plan_of(sample: Sample, settings: Settings) -> Plan:
-    """Build plan version 1 with the partitioner that the settings name."""
+    """Build plan number 1 with the partitioner that the settings name."""
     partitioner = partitioner_named(settings.partitioner, costs_of(sample, settings))
     return partitioner.plan(sample, settings.n_workers, seed=settings.sample_seed)
 
 
 def first_plan(events: pa.RecordBatch, settings: Settings) -> Plan:
-    """Build plan version 1 from a sample of some events."""
+    """Build plan number 1 from a sample of some events."""
     return plan_of(sample_from([events], settings), settings)

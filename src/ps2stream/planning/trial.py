@@ -16,8 +16,8 @@ import pyarrow as pa
 from ps2stream.arrays import Float64s, Int64s, Ragged, frozen
 from ps2stream.arrow import ragged_of
 from ps2stream.config import Settings
-from ps2stream.matching.index import GI2, GI2Settings
-from ps2stream.matching.layout import FOREVER, Subscriptions
+from ps2stream.matching.contract import FOREVER, IndexSettings, Subscriptions
+from ps2stream.matching.index import GI2
 from ps2stream.model.events import Publications
 from ps2stream.model.schemas import BEFORE_ALL_SEQS
 from ps2stream.partitioning.load import Costs, LoadFunction
@@ -27,6 +27,7 @@ from ps2stream.roles.dispatcher import packets_of
 from ps2stream.roles.worker import Worker
 from ps2stream.routing.index import GridT, route_by
 from ps2stream.routing.layout import Postings
+from ps2stream.routing.routing import Routing
 from ps2stream.text.frequencies import rarest_first
 
 
@@ -107,7 +108,7 @@ def try_plan(plan: Plan, sample: Sample, settings: Settings | None = None) -> Tr
     stored_rows = np.repeat(np.arange(sample.n_subscriptions), np.diff(stored.offsets))
     publications = _publications(sample)
     terms = Ragged(frozen(sample.terms.values), frozen(sample.terms.offsets))
-    routed = route_by([grid_t], publications.lon, publications.lat, terms)
+    routed = route_by(Routing(grid_t), publications.lon, publications.lat, terms)
     packets = packets_of(publications, terms, routed)
     work = [
         _try_worker(
@@ -132,7 +133,7 @@ def try_plan(plan: Plan, sample: Sample, settings: Settings | None = None) -> Tr
     )
 
 
-def _try_worker(worker: Worker, subs: Subscriptions, rows: Int64s, packet: pa.RecordBatch) -> _Work:
+def _try_worker(worker: Worker[GI2], subs: Subscriptions, rows: Int64s, packet: pa.RecordBatch) -> _Work:
     # The time of this thread alone: a stream may be running in the others while its next plan is made.
     started = time.thread_time()
     worker.index.insert(subs, rows)
@@ -153,9 +154,9 @@ def _try_worker(worker: Worker, subs: Subscriptions, rows: Int64s, packet: pa.Re
     )
 
 
-def _listed_candidates(worker: Worker, subs: Subscriptions, rows: Int64s, packet: pa.RecordBatch) -> int:
+def _listed_candidates(worker: Worker[GI2], subs: Subscriptions, rows: Int64s, packet: pa.RecordBatch) -> int:
     """Count the candidates by an index with the lists of the partitioners."""
-    settings = GI2Settings(LIST_GRID, worker.index.settings.counters, LIST_MAX_CELLS)
+    settings = IndexSettings(LIST_GRID, worker.index.settings.counters, LIST_MAX_CELLS)
     lists = Worker(worker.worker_id, GI2.create(settings))
     lists.index.insert(subs, rows)
     lists.match(packet, BEFORE_ALL_SEQS)

@@ -8,7 +8,7 @@ import numpy as np
 
 from ps2stream.arrays import Int64s, UInt8s, UInt32s, UInt64s
 from ps2stream.kernels import kernel, prefetch, signed
-from ps2stream.matching.layout import FOREVER
+from ps2stream.matching.contract import FOREVER
 from ps2stream.registry.layout import (
     N_ENDED,
     N_ID_BYTES,

@@ -19,7 +19,7 @@ from ps2stream.arrays import (
 )
 from ps2stream.arrow import COPY_MARGIN, buffer_for, spans_of, string_array
 from ps2stream.errors import StateError
-from ps2stream.matching.layout import FOREVER
+from ps2stream.matching.contract import FOREVER
 from ps2stream.model.schemas import BEFORE_ALL_SEQS
 from ps2stream.registry.apply import apply, hash_ids, refill_map
 from ps2stream.registry.layout import (

@@ -19,7 +19,7 @@ import pyarrow as pa
 from ps2stream.arrays import Int64s, frozen
 from ps2stream.arrow import large_lists, pick, ragged_of
 from ps2stream.kernels import kernel
-from ps2stream.matching.layout import FOREVER, Subscriptions
+from ps2stream.matching.contract import FOREVER, Subscriptions
 
 BEGIN, END, MOVE, DROP = range(4)
 

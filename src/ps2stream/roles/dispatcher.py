@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -15,6 +14,7 @@ from ps2stream.kernels import kernel
 from ps2stream.model.events import Publications, check_publications
 from ps2stream.roles.packets import ROUTED, SAMPLED
 from ps2stream.routing.index import GridT, Routed, asked_rows, route_by
+from ps2stream.routing.routing import Routing
 from ps2stream.text.tokenizer import Tokenizer, seal
 
 #: At most this many publications of one dispatch go into the sample.
@@ -33,13 +33,10 @@ class Dispatched:
 
 
 class Dispatcher:
-    """Tokenise publications and send each to the workers that own one of its live terms.
+    """Tokenise publications and send each to the workers that own one of its live terms."""
 
-    ``versions`` of the routing come newest first; all but the newest are on their way out.
-    """
-
-    def __init__(self, versions: Sequence[GridT], tokenizer: Tokenizer) -> None:
-        self._versions = versions
+    def __init__(self, grid_ts: Routing[GridT], tokenizer: Tokenizer) -> None:
+        self._grid_ts = grid_ts
         self._tokenizer = tokenizer
 
     def dispatch(self, batch: pa.RecordBatch) -> Dispatched:
@@ -47,10 +44,10 @@ class Dispatcher:
         n = len(publications.lon)
         written = self._tokenizer.cut(publications.texts)
         # Sorting is what costs most: only terms of publications that somebody may wait for are sorted.
-        rows = asked_rows(self._versions, written)
+        rows = asked_rows(self._grid_ts, written)
         asked = _taken(publications, rows)
         terms = _frozen(seal(written, rows))
-        routed = route_by(self._versions, asked.lon, asked.lat, terms)
+        routed = route_by(self._grid_ts, asked.lon, asked.lat, terms)
         packets = {
             worker: packet
             for worker, packet in enumerate(packets_of(asked, terms, routed))

@@ -17,7 +17,7 @@ from ps2stream.arrays import Float64s, Int64s, UInt64s, frozen
 from ps2stream.arrow import large_lists
 from ps2stream.errors import StateError
 from ps2stream.kernels import kernel
-from ps2stream.matching.layout import FOREVER, Subscriptions
+from ps2stream.matching.contract import FOREVER, Subscriptions
 from ps2stream.model.schemas import empty
 from ps2stream.model.space import NO_LIMIT, Grid, cover
 from ps2stream.registry.index import Registry

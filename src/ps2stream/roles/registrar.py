@@ -19,9 +19,9 @@ import pyarrow as pa
 from ps2stream.arrays import HeapStorage, Int64s, Storage, frozen
 from ps2stream.arrow import concat, pick, ragged_of
 from ps2stream.errors import StateError
-from ps2stream.matching.layout import FOREVER, Subscriptions
+from ps2stream.matching.contract import FOREVER, Subscriptions
 from ps2stream.model.events import nothing_rejected, rejected_records, rejection
-from ps2stream.model.schemas import BEFORE_ALL_SEQS, SUBSCRIBE, UNSUBSCRIBE, empty
+from ps2stream.model.schemas import SUBSCRIBE, UNSUBSCRIBE, empty
 from ps2stream.partitioning.plan import Plan
 from ps2stream.registry.index import Registry
 from ps2stream.registry.segments import (
@@ -48,8 +48,9 @@ from ps2stream.roles.migration import (
 )
 from ps2stream.routing.index import GridT
 from ps2stream.routing.layout import Postings
+from ps2stream.routing.route import Flags
+from ps2stream.routing.routing import PlanNumbers, Routing
 from ps2stream.routing.update import Destinations
-from ps2stream.routing.versions import RoutingVersion, RoutingVersions
 from ps2stream.text.frequencies import rarest_first
 
 
@@ -67,12 +68,11 @@ class Storages(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Version:
-    """One version of the routing: grid^t, where it is stored, and the seq after which it holds."""
+class StoredGridT:
+    """The grid^t index of a plan, and the name of the storage it lies in."""
 
     grid_t: GridT
     name: str
-    after_seq: int
 
     @property
     def plan(self) -> Plan:
@@ -82,8 +82,7 @@ class Version:
 class Registrar:
     """Own the registry and the writing side of grid^t.
 
-    ``versions`` are newest first. All of them but the newest are left to the subscriptions that
-    began before it, and only lose some.
+    ``routing`` has an older part for the subscriptions that began before the newest plan; it only loses some.
     """
 
     def __init__(self, plan: Plan, storages: Storages = lambda name: HeapStorage()) -> None:
@@ -91,26 +90,21 @@ class Registrar:
         self._n_storages = 0
         self.registry_name, storage = self._storage("registry")
         self.registry = Registry.create(storage)
-        self.versions = [self._version(plan, BEFORE_ALL_SEQS)]
-        self._leaving: list[tuple[int, Postings]] = []
+        self.routing = Routing(self._stored(plan))
+        self._leaving: list[tuple[GridT, Postings]] = []
 
     @property
     def plan(self) -> Plan:
         """Return the newest plan."""
-        return self.versions[0].plan
+        return self.routing.newest.plan
 
     @property
-    def grid_ts(self) -> list[GridT]:
-        return [version.grid_t for version in self.versions]
+    def grid_ts(self) -> Routing[GridT]:
+        return self.routing.map(lambda stored: stored.grid_t)
 
     @property
-    def routing(self) -> RoutingVersions:
-        return tuple(RoutingVersion(each.plan.version, each.after_seq) for each in self.versions)
-
-    @property
-    def switch_seq(self) -> int:
-        """Return the last seq whose subscription may be routed by an older version."""
-        return self.versions[0].after_seq
+    def plan_numbers(self) -> PlanNumbers:
+        return self.routing.map(lambda stored: stored.plan.number)
 
     def decide(self, compiled: pa.RecordBatch) -> Decided:
         """Apply a batch of updates; they need not be sorted. Call once a batch, also with none."""
@@ -130,24 +124,20 @@ class Registrar:
         rejected = concat([repeated, rejection(compiled, unknown, op=UNSUBSCRIBE)])
         return Decided(concat([begun, ended]), rejected)
 
-    def restore(self, segments: Iterable[pa.RecordBatch], older: tuple[Plan, int] | None = None) -> None:
+    def restore(self, segments: Iterable[pa.RecordBatch], plans: Routing[Plan] | None = None) -> None:
         """Apply what an earlier run decided; call once, on a new registrar.
 
-        ``older``: the plan that subscriptions up to a seq are still routed by.
+        ``plans``: the present one, and the older one that some subscriptions still go by.
         """
-        if older is not None:
-            plan, switch_seq = older
-            self.versions = [
-                replace(self.versions[0], after_seq=switch_seq),
-                self._version(plan, BEFORE_ALL_SEQS),
-            ]
+        if plans is not None and plans.older is not None:
+            self.routing = Routing(self.routing.newest, self._stored(plans.older), plans.switch_seq)
         ended = np.empty(0, np.int64)
         for segment in segments:
             ended = self._restore(segment)
         live = self.registry.live_versions()
         for versions in (live, ended):
-            for number, chosen in self._by_version(versions):
-                self.versions[number].grid_t.add(self.registry.postings(chosen))
+            for stored, rows in self._by_routing(versions):
+                stored.grid_t.add(self.registry.postings(versions[rows]))
         # The batch of the last segment may run once more: what ended in it is counted out after that.
         self._leave(ended)
 
@@ -166,12 +156,12 @@ class Registrar:
     def relocate(self, plan: Plan, cells: Int64s, fetch: Fetch) -> Migrated:
         """Adopt a plan that differs from the newest one in who owns what in some cells."""
         self._count_out()
-        before = self.versions[0]
+        before = self.routing.newest
         live = self.registry.live_versions()
-        live = live[self.registry.seq_from(live) > before.after_seq]
+        live = live[self.registry.seq_from(live) > self.routing.switch_seq]
         live = live[touching(plan.grid, self.registry.bounds(live), cells)]
         after = replace(before, grid_t=before.grid_t.adjusted(plan))
-        self.versions[0] = after
+        self.routing = replace(self.routing, newest=after)
         postings = self.registry.postings(live)
         was, becomes = before.grid_t.marks_of(postings), after.grid_t.marks_of(postings)
         stored = Stored(self.registry.seq_from(live), was)
@@ -179,38 +169,43 @@ class Registrar:
 
     def switch(self, plan: Plan) -> None:
         """Route subscriptions that begin from now on by another plan; earlier ones stay where they are."""
-        if len(self.versions) > 1:
-            raise StateError("the routing can have two versions at most")
+        if self.routing.older is not None:
+            raise StateError(
+                f"plan {self.routing.older.plan.number} must be dropped before plan {plan.number} is adopted"
+            )
         self._count_out()
-        self.versions.insert(0, self._version(plan, self.registry.newest_seq()))
+        self.routing = Routing(self._stored(plan), self.routing.newest, self.registry.newest_seq())
 
     def n_older(self) -> int:
-        """Count the live subscriptions that an older version still routes."""
-        if len(self.versions) == 1:
+        """Count the live subscriptions that still go by the older plan."""
+        if self.routing.older is None:
             return 0
-        return int(np.count_nonzero(self.registry.live_seqs() <= self.switch_seq))
+        return int(np.count_nonzero(self.registry.live_seqs() <= self.routing.switch_seq))
 
     def unite(self, fetch: Fetch) -> tuple[Migrated, str]:
-        """Move what the older version still routes to where the newer one wants it, and drop the older.
+        """Move what the older plan still routes to where the newest one wants it, and drop the older.
 
         Return also the name of the storage that is of no use any more.
         """
         self._count_out()
-        newer, older = self.versions
+        newest, older = self.routing.newest, self.routing.older
+        if older is None:
+            raise StateError(f"there must be an older plan to drop; plan {newest.plan.number} is alone")
         live = self.registry.live_versions()
         seqs = self.registry.seq_from(live)
-        live, seqs = live[seqs <= self.switch_seq], seqs[seqs <= self.switch_seq]
+        is_older = seqs <= self.routing.switch_seq
+        live, seqs = live[is_older], seqs[is_older]
         was = older.grid_t.marks_of(self.registry.postings(live))
         stored = Stored(seqs, was)
         # Two steps, as where they go depends on the terms that only the workers know.
-        moved = migrate(stored, was, was, fetch, self.registry, newer.plan.frequencies)
+        moved = migrate(stored, was, was, fetch, self.registry, newest.plan.frequencies)
         moves = changes(moved.rows, MOVE)
         postings = _postings_of(moves)
         self.registry.repost(moves.column("seq_from").to_numpy(), postings)
-        newer.grid_t.add(postings)
-        takers = workers_column(newer.grid_t.marks_of(postings))
+        newest.grid_t.add(postings)
+        takers = workers_column(newest.grid_t.marks_of(postings))
         moves = moves.set_column(len(SEGMENT) - 1, SEGMENT.field("workers"), takers)
-        self.versions = [replace(newer, after_seq=BEFORE_ALL_SEQS)]
+        self.routing = Routing(newest)
         rows = pa.concat_batches([changes(moved.rows, DROP), moves])
         return moved._replace(rows=rows), older.name
 
@@ -224,12 +219,11 @@ class Registrar:
     def as_stored(self, begun: pa.RecordBatch) -> pa.RecordBatch:
         """Bring rows that begin live subscriptions up to date with what was moved since."""
         parts = []
-        is_older = begun.column("seq_from").to_numpy() <= self.switch_seq
-        for version, rows in zip(self.versions, (~is_older, is_older), strict=False):
+        for stored, rows in self._parted(begun.column("seq_from").to_numpy()):
             part = pick(begun, rows)
             subs = subscriptions_of(part)
             terms = subs.terms.copy()
-            rarest_first(terms, subs.term_offsets, version.plan.frequencies)
+            rarest_first(terms, subs.term_offsets, stored.plan.frequencies)
             subs = subs._replace(terms=terms)
             versions = self.registry.versions_of(subs.seq_from)
             workers = self._workers_column(versions)
@@ -254,7 +248,7 @@ class Registrar:
         )
         postings = Postings(frozen(subs.bounds), frozen(subs.clause_offsets), first_terms(subs))
         self.registry.describe(postings)
-        grid_t = self.versions[0].grid_t
+        grid_t = self.routing.newest.grid_t
         grid_t.add(postings)
         workers = workers_column(grid_t.marks_of(postings))
         return begin_rows(subs, begun.column("id"), begun.column("expression"), workers)
@@ -283,11 +277,14 @@ class Registrar:
         self.registry.describe(_postings_of(begun))
         return verdicts.ended_version[verdicts.ended_version >= 0]
 
-    def _by_version(self, versions: Int64s) -> list[tuple[int, Int64s]]:
-        """Part versions of subscriptions by the version of the routing that they go by."""
-        is_older = self.registry.seq_from(versions) <= self.switch_seq
-        parts = (versions[~is_older], versions[is_older])
-        return list(enumerate(parts[: len(self.versions)]))
+    def _by_routing(self, versions: Int64s) -> list[tuple[StoredGridT, Flags]]:
+        """Part versions of subscriptions by the plan that they go by."""
+        return self._parted(self.registry.seq_from(versions))
+
+    def _parted(self, seq_from: Int64s) -> list[tuple[StoredGridT, Flags]]:
+        """Say for each plan which of some subscriptions go by it."""
+        is_older = seq_from <= self.routing.switch_seq
+        return list(zip(self.routing.parts, (~is_older, is_older), strict=False))
 
     def _workers_column(self, versions: Int64s) -> pa.Array:
         return workers_column(self._marks(versions))
@@ -295,26 +292,25 @@ class Registrar:
     def _marks(self, versions: Int64s) -> Destinations:
         """Mark who stores versions, each by the routing that it goes by."""
         marks = np.zeros((len(versions), self.plan.n_workers), np.bool_)
-        is_older = self.registry.seq_from(versions) <= self.switch_seq
-        for number, chosen in self._by_version(versions):
-            rows = is_older if number else ~is_older
-            marks[rows] = self.versions[number].grid_t.marks_of(self.registry.postings(chosen))
+        for stored, rows in self._by_routing(versions):
+            marks[rows] = stored.grid_t.marks_of(self.registry.postings(versions[rows]))
         return marks
 
     def _leave(self, versions: Int64s) -> None:
         self._leaving += [
-            (number, self.registry.postings(chosen)) for number, chosen in self._by_version(versions)
+            (stored.grid_t, self.registry.postings(versions[rows]))
+            for stored, rows in self._by_routing(versions)
         ]
 
     def _count_out(self) -> None:
         """Take what ended in the batch before out of H2: its publications have all been routed."""
-        for number, postings in self._leaving:
-            self.versions[number].grid_t.remove(postings)
+        for grid_t, postings in self._leaving:
+            grid_t.remove(postings)
         self._leaving.clear()
 
-    def _version(self, plan: Plan, after_seq: int) -> Version:
+    def _stored(self, plan: Plan) -> StoredGridT:
         name, storage = self._storage("routing")
-        return Version(GridT.create(plan, storage), name, after_seq)
+        return StoredGridT(GridT.create(plan, storage), name)
 
     def _storage(self, kind: str) -> tuple[str, Storage]:
         self._n_storages += 1

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Generic, TypeVar
+
 import numpy as np
 import pyarrow as pa
 
 from ps2stream.arrays import Int64s, Ragged, frozen
 from ps2stream.arrow import large_lists, ragged_of
 from ps2stream.kernels import kernel
-from ps2stream.matching.index import GI2
-from ps2stream.matching.layout import Found, Probes
+from ps2stream.matching.contract import Found, Probes, WorkerIndex
 from ps2stream.model.schemas import BEFORE_ALL_SEQS
 from ps2stream.registry.segments import BEGIN, DROP, END, MOVE, rows_of, subscriptions_of
 from ps2stream.roles.packets import CELL_LOADS, FOUND
@@ -18,14 +19,16 @@ from ps2stream.roles.packets import CELL_LOADS, FOUND
 WORK_COUNTERS = ("publications", "lookups", "candidates", "matches")
 CellCounters = dict[str, Int64s]
 
+_Index = TypeVar("_Index", bound=WorkerIndex)
+
 #: Up to this many matches of a publication are sorted by insertion.
 _FEW = 32
 
 
-class Worker:
+class Worker(Generic[_Index]):
     """Keep one part of the subscriptions and match publications with it."""
 
-    def __init__(self, worker_id: int, index: GI2) -> None:
+    def __init__(self, worker_id: int, index: _Index) -> None:
         self.worker_id = worker_id
         self.index = index
         self.n_updates = 0

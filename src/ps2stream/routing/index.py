@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -34,6 +33,7 @@ from ps2stream.routing.layout import (
     needed_sizes,
 )
 from ps2stream.routing.route import Flags, fan_out, mark_asked, mark_live, name_owners
+from ps2stream.routing.routing import Routing
 from ps2stream.routing.update import Destinations, count_in, destinations, group, has_room, rehash
 
 #: Up to this many cells a region is counted on the finest level of H2.
@@ -47,7 +47,7 @@ H2_BITS = 6
 class Routed:
     """For every term of a batch of publications its worker, and for every worker its publications.
 
-    ``owners`` has a row for each version of the routing, newest first.
+    ``owners`` has a row for each part of the routing, the newest first.
     """
 
     owners: Int32s
@@ -154,18 +154,18 @@ class GridT:
         return roomy
 
 
-def asked_rows(versions: Sequence[GridT], terms: Ragged) -> Int64s:
+def asked_rows(grid_ts: Routing[GridT], terms: Ragged) -> Int64s:
     """Return the publications that anybody may wait for; their terms need not be sorted yet."""
     asked = np.zeros(terms.n_rows, np.bool_)
-    for grid_t in versions:
+    for grid_t in grid_ts.parts:
         grid_t.mark_asked(terms, asked)
     return np.flatnonzero(asked)
 
 
-def route_by(versions: Sequence[GridT], lon: Float64s, lat: Float64s, terms: Ragged) -> Routed:
-    """Send publications to the workers that own one of their live terms under any version."""
-    owners = np.empty((len(versions), len(terms.values)), np.int32)
-    for grid_t, row in zip(versions, owners, strict=True):
+def route_by(grid_ts: Routing[GridT], lon: Float64s, lat: Float64s, terms: Ragged) -> Routed:
+    """Send publications to the workers that own one of their live terms by any plan."""
+    owners = np.empty((len(grid_ts.parts), len(terms.values)), np.int32)
+    for grid_t, row in zip(grid_ts.parts, owners, strict=True):
         grid_t.find_owners(lon, lat, terms, row)
-    rows, starts, n_discarded = fan_out(terms.offsets, owners, versions[0].plan.n_workers)
+    rows, starts, n_discarded = fan_out(terms.offsets, owners, grid_ts.newest.plan.n_workers)
     return Routed(owners, Ragged(rows, starts), int(n_discarded))

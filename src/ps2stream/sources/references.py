@@ -15,7 +15,7 @@ from typing import NamedTuple
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ps2stream.journal import Journal, Packet, PacketSpan
+from ps2stream.journal import Journal, JournalPacket, PacketSpan
 from ps2stream.journal.packets import decode_publications, decode_updates
 from ps2stream.model.events import (
     conform,
@@ -71,7 +71,7 @@ class Reference(NamedTuple):
                 damage = [(packet.first_seq, None, None, packet.damage)] if packet.damage else []
                 yield Part(decode_publications(packet.publications), rejected_records(damage))
 
-    def _packets(self, *, publications: bool = True) -> Iterator[Packet]:
+    def _packets(self, *, publications: bool = True) -> Iterator[JournalPacket]:
         with Journal.open(Path(self.place)) as journal:
             yield from journal.read(self.after, self.upto, publications=publications)
 

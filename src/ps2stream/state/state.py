@@ -39,7 +39,8 @@ from ps2stream.arrow import pick
 from ps2stream.config import Settings
 from ps2stream.errors import StateError
 from ps2stream.files import whole_file
-from ps2stream.matching.index import GI2, GI2Settings
+from ps2stream.matching.contract import IndexSettings
+from ps2stream.matching.index import GI2
 from ps2stream.model.schemas import BEFORE_ALL_SEQS, empty
 from ps2stream.model.space import Grid
 from ps2stream.partitioning.plan import Plan
@@ -49,7 +50,7 @@ from ps2stream.registry.segments import BEGIN, SEGMENT, changes
 from ps2stream.roles.registrar import Registrar
 from ps2stream.roles.worker import Worker
 from ps2stream.routing.index import GridT
-from ps2stream.routing.versions import RoutingVersion, RoutingVersions
+from ps2stream.routing.routing import PlanNumbers, Routing
 from ps2stream.state.audit import AuditLog
 
 FORMAT = 3
@@ -79,7 +80,7 @@ class State:
         directory.mkdir(parents=True, exist_ok=True)
         state.add_plan(plan)
         fixed = {name: asdict(settings)[name] for name in _FIXED}
-        about = {"format": FORMAT, "job_id": uuid.uuid4().hex, "plan": plan.version, **fixed}
+        about = {"format": FORMAT, "job_id": uuid.uuid4().hex, "plan": plan.number, **fixed}
         with whole_file(directory / "job.json") as file:
             file.write(json.dumps(about, indent=2).encode())
         return state
@@ -109,17 +110,17 @@ class State:
         """Return what tells this job from all others."""
         return str(json.loads((self.directory / "job.json").read_text())["job_id"])
 
-    def routing(self) -> RoutingVersions:
-        """Return by which plans the stream is routed after the last batch of the log, newest first."""
+    def routing(self) -> PlanNumbers:
+        """Return by which plans the stream is routed after the last batch of the log."""
         routing = self.log.routing()
         if routing is not None:
             return routing
         first = int(json.loads((self.directory / "job.json").read_text())["plan"])
-        return (RoutingVersion(first, BEFORE_ALL_SEQS),)
+        return Routing(first)
 
-    def plan(self, version: int | None = None) -> Plan:
-        """Return a plan, the newest without a version; a process reads a file once, whoever asks for it."""
-        path = self._plan_path(self.routing()[0].plan if version is None else version)
+    def plan(self, number: int | None = None) -> Plan:
+        """Return a plan, the newest without a number; a process reads a file once, whoever asks for it."""
+        path = self._plan_path(self.routing().newest if number is None else number)
         try:
             changed_ns = path.stat().st_mtime_ns
         except OSError as error:
@@ -128,19 +129,19 @@ class State:
 
     def add_plan(self, plan: Plan) -> None:
         """Write a plan; it comes into use with the first segment of the log that names it."""
-        path = self._plan_path(plan.version)
+        path = self._plan_path(plan.number)
         path.parent.mkdir(exist_ok=True)
         plan.save(path)
 
     def drop_plans(self) -> None:
         """Remove the plans that are not in use; call between batches."""
-        in_use = {self._plan_path(version.plan) for version in self.routing()}
+        in_use = {self._plan_path(number) for number in self.routing().parts}
         for path in self._plan_path(0).parent.glob("plan-*.npz"):
             if path not in in_use:
                 path.unlink(missing_ok=True)
 
-    def _plan_path(self, version: int) -> Path:
-        return self.directory / "plans" / f"plan-{version:06}.npz"
+    def _plan_path(self, number: int) -> Path:
+        return self.directory / "plans" / f"plan-{number:06}.npz"
 
     @contextlib.contextmanager
     def locked(self, patience_s: float = 1.0) -> Iterator[None]:
@@ -168,10 +169,9 @@ class State:
         for kind in ("registry-*", "routing-*"):
             for path in self._index.glob(kind):
                 shutil.rmtree(path, ignore_errors=True)
-        newest, *rest = self.routing()
-        registrar = Registrar(self.plan(newest.plan), self._storage)
-        older = (self.plan(rest[0].plan), newest.after_seq) if rest else None
-        registrar.restore((segment for _, segment in self.log.read()), older)
+        plans = self.routing().map(self.plan)
+        registrar = Registrar(plans.newest, self._storage)
+        registrar.restore((segment for _, segment in self.log.read()), plans)
         return registrar
 
     def snapshot(self, batch_id: int, registrar: Registrar) -> None:
@@ -179,7 +179,7 @@ class State:
         segments = [changes(segment, BEGIN) for _, segment in self.log.read(upto=batch_id)]
         begun = pa.concat_batches([empty(SEGMENT), *segments])
         live = pick(begun, registrar.registry.are_live(begun.column("seq_from").to_numpy()))
-        self.log.snapshot(batch_id, registrar.as_stored(live), registrar.routing)
+        self.log.snapshot(batch_id, registrar.as_stored(live), registrar.plan_numbers)
 
     def record_unchanged(self, batch_id: int) -> None:
         """Remember that a batch goes by the log as it is; run again, it may not be routed otherwise."""
@@ -274,7 +274,9 @@ class State:
         shutil.rmtree(self._index / name, ignore_errors=True)
 
     @contextlib.contextmanager
-    def worker(self, worker_id: int, settings: GI2Settings, batch_id: int, horizon: int) -> Iterator[Worker]:
+    def worker(
+        self, worker_id: int, settings: IndexSettings, batch_id: int, horizon: int
+    ) -> Iterator[Worker[GI2]]:
         """Lend a worker whose index has seen all updates up to a batch.
 
         Nobody else touches the index meanwhile: a task that Spark gave up on may still run.
@@ -324,7 +326,7 @@ class WorkerHome:
             fcntl.flock(file, fcntl.LOCK_EX)
             yield
 
-    def open(self, settings: GI2Settings) -> tuple[GI2, int, int]:
+    def open(self, settings: IndexSettings) -> tuple[GI2, int, int]:
         """Return the index, the last batch of the log that is in it and the last one it was used for.
 
         It is empty where it cannot be trusted.
@@ -344,7 +346,7 @@ class WorkerHome:
             pass
         return self.rebuild(settings), BEFORE_ALL, BEFORE_ALL
 
-    def rebuild(self, settings: GI2Settings) -> GI2:
+    def rebuild(self, settings: IndexSettings) -> GI2:
         """Begin with an empty index."""
         self.mark_dirty()
         shutil.rmtree(self._arrays, ignore_errors=True)

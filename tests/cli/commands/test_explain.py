@@ -93,13 +93,13 @@ def test_of_two_plans_the_one_is_named_that_a_subscription_goes_by(run: Any, hom
     run("subscribe", "before", "fire", *REGION)
     job = Job(home, Settings(n_workers=3))
     job.process()
-    newer = job.state.plan().version + 1
-    switch(job.state, replace(cell_plan(3), version=newer))
+    newer = job.state.plan().number + 1
+    switch(job.state, replace(cell_plan(3), number=newer))
     run("subscribe", "after", "fire", *REGION)
 
     def plan_of(*subscription: str) -> int:
         (found,) = run("explain", "--text", "Fire!", *POINT, *subscription, "--json").json()
-        version: int = found["cell"]["plan_version"]
+        version: int = found["cell"]["plan"]
         return version
 
     assert plan_of("--subscription", "before") == newer - 1

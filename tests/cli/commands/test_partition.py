@@ -36,7 +36,7 @@ def test_a_plan_is_made_tried_and_saved(run: Run, events: str, tmp_path: Path) -
     assert ran.code == 0, ran.err
     (row,) = ran.json()
     plan = Plan.load(file)
-    assert (plan.partitioner, plan.n_workers, plan.version) == (Settings().partitioner, 3, 1)
+    assert (plan.partitioner, plan.n_workers, plan.number) == (Settings().partitioner, 3, 1)
     settings = Settings(n_workers=3, sample_events=1_600)
     sample = log_sample(EventLog(Path(events)), settings)
     trial = try_plan(plan, sample, settings)

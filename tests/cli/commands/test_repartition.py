@@ -96,7 +96,7 @@ def test_options_change_the_sample_and_the_load(run: Any) -> None:
 
 
 def test_while_two_plans_are_in_use_the_job_would_wait(run: Any, lopsided: Job) -> None:
-    switch(lopsided.state, replace(cell_plan(2), version=2))
+    switch(lopsided.state, replace(cell_plan(2), number=2))
     ran = run("repartition", "--dry-run")
     assert "2, now" in ran.out
     assert "the job is switching plans already" in ran.out

@@ -80,7 +80,7 @@ def test_a_running_job_can_be_asked_for_a_new_plan(
             query.processAllAvailable()
     assert not state.take_request()
     assert [record.kind for record in state.adjustments.read()][:2] == ["switch", "unite"]
-    assert len(state.routing()) == 1
+    assert state.routing().older is None
     late = place.publish(events, packet_events=60)
     place.drain(spark, settings)
     assert place.outcome(late) == sorted_outcome(oracle.run(events))

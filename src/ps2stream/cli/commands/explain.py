@@ -11,7 +11,7 @@ from ps2stream.cli.options.home import add_home, home_from
 from ps2stream.cli.render.output import print_json
 
 if TYPE_CHECKING:
-    from ps2stream.deployment.publication_lookup import ExplainedPublication
+    from ps2stream.deployment.publication_lookup import KnownPublication
     from ps2stream.deployment.subscription_history import Version
 
 _DESCRIPTION = """\
@@ -81,8 +81,8 @@ def _check_usage(arguments: argparse.Namespace) -> None:
             arguments.parser.error(f"either --{by_id} is needed, or --{given[0]} and --{given[1]}")
 
 
-def _publication(arguments: argparse.Namespace) -> str | ExplainedPublication:
-    from ps2stream.deployment.publication_lookup import ExplainedPublication
+def _publication(arguments: argparse.Namespace) -> str | KnownPublication:
+    from ps2stream.deployment.publication_lookup import KnownPublication
     from ps2stream.errors import RegionError
     from ps2stream.model.space import check_point
 
@@ -91,7 +91,7 @@ def _publication(arguments: argparse.Namespace) -> str | ExplainedPublication:
     lat, lon = arguments.at
     if reason := check_point(lon, lat):
         raise RegionError(reason)
-    return ExplainedPublication(lat, lon, arguments.text)
+    return KnownPublication(lat, lon, arguments.text)
 
 
 def _subscription(arguments: argparse.Namespace) -> str | Version:

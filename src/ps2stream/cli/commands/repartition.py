@@ -112,11 +112,11 @@ def _judge(arguments: argparse.Namespace, home: Home, state: State) -> None:
     from ps2stream.cli.render.gain_text import object_of, print_gain
 
     settings = _settings(arguments, home, state)
-    plan, n_plans = state.plan(), len(state.routing())
+    plan, is_switching = state.plan(), state.routing().older is not None
     sample = _sample(home, state, settings)
     considered = consider(sample, plan, settings)
     margin = settings.adjustment.margin
-    shown = object_of(considered, plan, sample, margin, is_switching=n_plans > 1)
+    shown = object_of(considered, plan, sample, margin, is_switching=is_switching)
     if arguments.json:
         print_json(shown)
     else:

@@ -48,7 +48,7 @@ def object_of(explanation: Explanation) -> dict[str, Any]:
         else {
             "number": cell.number,
             "bounds": list(cell.bounds),
-            "plan_version": cell.plan_version,
+            "plan": cell.plan,
             "partitioner": cell.partitioner,
             "n_workers": cell.n_workers,
         },
@@ -143,7 +143,7 @@ def _routing(explanation: Explanation) -> Iterator[str]:
         yield "routing: there is no plan yet; the first start of 'ps2stream run' makes it"
         return
     corners = ",".join(map(degrees, cell.bounds))
-    plan = f"plan {cell.plan_version}, {cell.partitioner}, {cell.n_workers} workers"
+    plan = f"plan {cell.plan}, {cell.partitioner}, {cell.n_workers} workers"
     yield f"routing: cell {cell.number} of grid^t ({corners}; {plan})"
 
 

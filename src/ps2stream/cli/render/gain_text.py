@@ -23,8 +23,8 @@ def object_of(
         "would": would,
         "gain": considered.gain,
         "margin": margin,
-        "running": {"plan": running.version, **_figures(considered.running, n_judged)},
-        "renewed": {"plan": considered.plan.version, **_figures(considered.renewed, n_judged)},
+        "running": {"plan": running.number, **_figures(considered.running, n_judged)},
+        "renewed": {"plan": considered.plan.number, **_figures(considered.renewed, n_judged)},
         "partitioner": considered.plan.partitioner,
         "sample": {
             "publications": sample.n_publications,

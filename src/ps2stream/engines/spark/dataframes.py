@@ -6,15 +6,20 @@ import pyarrow as pa
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame
 from pyspark.sql.pandas.types import to_arrow_type
-from pyspark.sql.types import DataType
+from pyspark.sql.types import DataType, StructType
 
 from ps2stream.model.events import check_columns
 from ps2stream.model.schemas import EVENTS
 
 
 def check_events(events: DataFrame) -> None:
-    """Raise SchemaError unless a DataFrame has the columns of EVENTS; others do not matter."""
-    fields = [(field.name, _arrow_type(field.dataType)) for field in events.schema]
+    """Raise SchemaError unless a DataFrame has the columns of EVENTS."""
+    check_schema(events.schema)
+
+
+def check_schema(schema: StructType) -> None:
+    """Raise SchemaError unless the columns of EVENTS are there, of types that can be cast; others may be."""
+    fields = [(field.name, _arrow_type(field.dataType)) for field in schema]
     check_columns(pa.schema(fields), EVENTS, "the DataFrame of events")
 
 

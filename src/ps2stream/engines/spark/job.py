@@ -30,7 +30,7 @@ from ps2stream.arrow import concat
 from ps2stream.balance.adjustments import Adjustment
 from ps2stream.config import Settings
 from ps2stream.engines.spark.stages import BatchContext, CompileUpdates, Dispatch, Spool, WorkAndMerge
-from ps2stream.matching.layout import Subscriptions
+from ps2stream.matching.contract import Subscriptions
 from ps2stream.model.events import nothing_rejected
 from ps2stream.model.schemas import empty
 from ps2stream.roles.packets import WORKER, Packet, PacketKind, decode
@@ -162,7 +162,7 @@ class MicroBatchJob:
         # First what else there is to write, then the log: once it has the batch, this part is never redone.
         Sink(self.sink).write_rejected(batch_id, "updates", rejected)
         if segment.num_rows or adjusted:
-            self.state.log.append(batch_id, segment, self._registrar.routing)
+            self.state.log.append(batch_id, segment, self._registrar.plan_numbers)
         else:  # its matches lie in a file for each worker, so by which plan it is routed has to stay, too
             self.state.record_unchanged(batch_id)
         self._applied = batch_id
@@ -259,8 +259,7 @@ class MicroBatchJob:
             self.sink,
             self.settings,
             self._registrar.registry_name,
-            tuple((version.plan.version, version.name) for version in self._registrar.versions),
-            self._registrar.switch_seq,
+            self._registrar.routing.map(lambda stored: (stored.plan.number, stored.name)),
             horizon,
             references,
             self.controller is not None,

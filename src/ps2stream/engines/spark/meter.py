@@ -21,7 +21,7 @@ _WINDOW_S = 10.0
 
 
 @dataclass(frozen=True, slots=True)
-class Recent:
+class RecentRates:
     """Rates of the last seconds; a latency is NaN where nothing came."""
 
     events_per_s: float
@@ -68,7 +68,7 @@ class Meter:
             )
             self._batches.append(entry)
 
-    def recent(self) -> Recent:
+    def recent(self) -> RecentRates:
         """Return the figures of the batches that ended in the last ten seconds."""
         now = time.monotonic()
         with self._lock:
@@ -76,7 +76,7 @@ class Meter:
                 self._batches.popleft()
             batches = list(self._batches)
         if not batches:
-            return Recent(0.0, 0.0, float("nan"), float("nan"), (0.0,) * self._n_workers)
+            return RecentRates(0.0, 0.0, float("nan"), float("nan"), (0.0,) * self._n_workers)
         span_s = max(now - (batches[0].at - batches[0].duration_s), 1e-9)
         latencies = [each for batch in batches for each in batch.latencies]
         p50, p99 = weighted_quantiles(latencies, (0.5, 0.99))
@@ -84,7 +84,7 @@ class Meter:
             sum(batch.worker_busy_s.get(worker, 0.0) for batch in batches)
             for worker in range(self._n_workers)
         )
-        return Recent(
+        return RecentRates(
             sum(batch.n_events for batch in batches) / span_s,
             sum(batch.n_matches for batch in batches) / span_s,
             p50,

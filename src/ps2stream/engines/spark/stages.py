@@ -25,6 +25,7 @@ from ps2stream.roles.merger import Merger
 from ps2stream.roles.packets import WORKER, Packet, PacketKind, decode, encode
 from ps2stream.roles.reports import DispatcherReport, MergerReport, Report, WorkerReport, to_json
 from ps2stream.roles.update_compiler import compile_updates
+from ps2stream.routing.routing import Routing
 from ps2stream.sinks.parquet import Sink
 from ps2stream.sources.references import REFERENCES, Reference, spool
 from ps2stream.state.state import State
@@ -48,8 +49,7 @@ class BatchContext:
     sink: Path
     settings: Settings
     registry: str
-    routing: tuple[tuple[int, str], ...]  # plan and index of each version, newest first
-    switch_seq: int
+    routing: Routing[tuple[int, str]]  # the number of a plan and the name of its index
     horizon: int
     references: tuple[Reference, ...]
     reports_cells: bool = False
@@ -102,8 +102,8 @@ class Dispatch:
         context = self.context
         started = time.process_time()
         state = State(context.state)
-        versions = [state.open_grid_t(state.plan(plan), name) for plan, name in context.routing]
-        dispatcher = Dispatcher(versions, _tokenizer(context.settings.stop_words))
+        grid_ts = context.routing.map(lambda part: state.open_grid_t(state.plan(part[0]), part[1]))
+        dispatcher = Dispatcher(grid_ts, _tokenizer(context.settings.stop_words))
         n_publications = n_discarded = n_rejected = n_sent = 0
         for publications, rejected_before in _gathered(context.part(number)):
             done = dispatcher.dispatch(publications)
@@ -170,15 +170,14 @@ class WorkAndMerge:
         """Bring the worker's index up to date and match with it; return what was found."""
         context = self.context
         state = State(context.state)
-        settings = context.settings.index_settings(state.plan(context.routing[0][0]))
+        settings = context.settings.index_settings(state.plan(context.routing.newest[0]))
         started = time.process_time()
         with state.worker(number, settings, context.batch_id, context.horizon) as worker:
             update_s, ready_at = time.process_time() - started, time.time()
             before = worker.index.counts()
             counters = worker.cell_counters() if context.reports_cells else {}
-            found = [
-                worker.match(decode(payload), context.horizon, context.switch_seq) for payload in publications
-            ]
+            switch_seq = context.routing.switch_seq
+            found = [worker.match(decode(payload), context.horizon, switch_seq) for payload in publications]
             after = worker.index.counts()
             if context.reports_cells:
                 loads = worker.cell_loads(counters).replace_schema_metadata({WORKER: str(number)})
