@@ -176,3 +176,15 @@ def test_a_command_that_needs_a_missing_extra_ends_with_3_and_one_line(
     assert captured.err == f"ps2stream: {needed}: pip install 'ps2stream{extra}'\n"
     assert captured.out == ""
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_comparison_leaves_out_what_is_not_installed(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from ps2stream.cli.commands.partition import _all_partitioners
+
+    everything = _all_partitioners()
+    monkeypatch.setattr(extras, "is_installed", lambda module: module != "mtkahypar")
+    assert set(everything) - set(_all_partitioners()) == {"hypergraph"}
+    message = "ps2stream: left out: hypergraph needs mtkahypar: pip install 'ps2stream[hypergraph]'\n"
+    assert capsys.readouterr().err == message

@@ -105,6 +105,16 @@ def test_the_package_has_no_attribute_it_does_not_list() -> None:
     with pytest.raises(AttributeError, match="no attribute 'nonsense'"):
         ps2.nonsense  # noqa: B018
     assert all(hasattr(ps2, name) for name in ps2.__all__)
+    assert set(ps2._HOMES) | {"__version__"} == set(ps2.__all__)
+
+
+def test_every_error_is_exported() -> None:
+    tree = [PS2StreamError]
+    for error in tree:
+        tree += error.__subclasses__()
+    ours = {error.__name__ for error in tree if error.__module__ == "ps2stream.errors"}
+    assert ours <= set(ps2.__all__)
+    assert len(ours) >= 9
 
 
 def test_events_after_a_table_come_after_all_its_seqs() -> None:
