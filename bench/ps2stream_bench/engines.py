@@ -118,7 +118,7 @@ class Meter:
     def __post_init__(self) -> None:
         self._before = _Totals.of(self.engine)
 
-    def process(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+    def process(self, batch: pa.RecordBatch) -> pa.Table:
         """Let the engine process a batch on the clock; return its matches."""
         wall, cpu = time.perf_counter(), time.process_time()
         outcome = self.engine.process(batch)

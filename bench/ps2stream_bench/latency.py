@@ -289,7 +289,7 @@ def _through_sink(engine: InlineEngine, directory: Path | None) -> Process:
         nonlocal n_batches
         outcome = engine.process(batch)
         if sink:
-            sink.write_matches(n_batches, 0, outcome.matches)
+            sink.write_matches(n_batches, 0, outcome.matches.to_batches())
             sink.write_rejected(n_batches, "engine", outcome.rejected)
         n_batches += 1
 

@@ -10,9 +10,10 @@
     ├── JournalError         a journal cannot be opened, read or written
     └── StateError           the state of a job is missing, foreign or damaged
 
-A message says where, what was needed and what came. In a stream a bad *record* is no error: it
-leaves by the rejected output with its reason (see ``model.events``). Who calls from Python has no such
-output to look at, so there it is raised unless asked otherwise.
+A message says where, what was needed and what came; of a long string it quotes an excerpt
+(:func:`quoted`). In a stream a bad *record* is no error: it leaves by the rejected output with its reason
+(see ``model.events``). Who calls from Python has no such output to look at, so there it is raised unless
+asked otherwise.
 """
 
 from __future__ import annotations
@@ -22,6 +23,19 @@ from typing import NamedTuple
 
 #: This many rejected events are named in a message.
 _NAMED = 3
+#: The most characters of a string that a message quotes.
+EXCERPT = 60
+
+
+def quoted(value: object, position: int = 0) -> str:
+    """Quote a value that a user gave; of a long string, what stands around a position."""
+    if not isinstance(value, str):
+        shown = repr(value)
+        return shown if len(shown) <= EXCERPT else f"{shown[:EXCERPT]}\u2026"
+    start = max(0, min(position - EXCERPT // 2, len(value) - EXCERPT))
+    stop = start + EXCERPT
+    before, behind = "\u2026" if start > 0 else "", "\u2026" if stop < len(value) else ""
+    return f"{before}{value[start:stop]!r}{behind}"
 
 
 class PS2StreamError(Exception):
@@ -32,7 +46,7 @@ class ExpressionError(PS2StreamError):
     """Say where in an expression the parser stopped and what it needed there."""
 
     def __init__(self, message: str, expression: str, position: int) -> None:
-        super().__init__(f"{message} at position {position} of {expression!r}")
+        super().__init__(f"{message} at position {position} of {quoted(expression, position)}")
         self.expression = expression
         self.position = position
 
@@ -70,7 +84,7 @@ class Rejected(NamedTuple):
     row: int | None = None
 
     def __str__(self) -> str:
-        return f"{self.op} {self.id!r}: {self.reason}"
+        return f"{self.op} {quoted(self.id)}: {self.reason}"
 
     @property
     def where(self) -> str:

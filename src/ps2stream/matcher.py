@@ -11,6 +11,7 @@ import pyarrow as pa
 from ps2stream.balance.settings import AdjustmentSettings
 from ps2stream.config import Settings
 from ps2stream.engines.inline import InlineEngine, Outcome
+from ps2stream.errors import quoted
 from ps2stream.model.events import conform
 from ps2stream.model.matches import Match
 from ps2stream.model.publications import Publication
@@ -39,7 +40,9 @@ def _row(event: Event) -> dict[str, object]:
         case Unsubscription(id):
             return {"op": UNSUBSCRIBE, "id": id}
         case _:
-            raise TypeError(f"an event must be a Publication, Subscription or Unsubscription; got {event!r}")
+            raise TypeError(
+                f"an event must be a Publication, Subscription or Unsubscription; got {quoted(event)}"
+            )
 
 
 class Matcher:

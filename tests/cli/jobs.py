@@ -42,7 +42,9 @@ class Job:
                 segment = self._registrar.decide(compiled).segment
                 if segment.num_rows:
                     self.state.log.append(packet.position, segment, self._registrar.plan_numbers)
-                self._sink.write_matches(packet.position, 0, self._engine.process(events).matches)
+                self._sink.write_matches(
+                    packet.position, 0, self._engine.process(events).matches.to_batches()
+                )
                 self.state.record_progress(packet.position, packet.last_seq)
                 self.position = packet.position
 

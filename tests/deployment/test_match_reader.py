@@ -16,7 +16,7 @@ EVERYTHING = Wanted()
 
 def _write(sink: Sink, batch_id: int, *matches: tuple[str, int, str, int], merger: int = 0) -> None:
     rows = [dict(zip(MATCHES.names, match, strict=True)) for match in matches]
-    sink.write_matches(batch_id, merger, pa.RecordBatch.from_pylist(rows, schema=MATCHES))
+    sink.write_matches(batch_id, merger, [pa.RecordBatch.from_pylist(rows, schema=MATCHES)])
 
 
 def _seqs(reader: MatchReader, wanted: Wanted = EVERYTHING) -> list[int]:

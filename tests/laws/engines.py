@@ -82,7 +82,7 @@ class Inline:
 class MicroBatch:
     """Structured Streaming on a journal.
 
-    A journal takes only what is in order; the rest is turned down before it, as `replay` does.
+    A journal takes only what is in order; the rest is rejected before it, as `replay` does.
     """
 
     spark: SparkSession

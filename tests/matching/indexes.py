@@ -21,7 +21,7 @@ Matches = list[tuple[int, int]]
 
 
 def tiny_sizes(n_subs: int, n_cells: int) -> dict[str, int]:
-    """Stand in for ``initial_sizes``: with no room at all every array and table grows again and again."""
+    """Stand in for ``initial_sizes``: with no capacity at all every array and table grows again and again."""
     sizes = dict.fromkeys(DTYPES, 1) | {name: 2 for name in DTYPES if name.startswith(("list_", "map_"))}
     return sizes | {"head": HEAD_SIZE} | {name: n_cells for name in DTYPES if name.startswith("cell_")}
 

@@ -124,7 +124,7 @@ def cells_of(grid: Grid, region: Region) -> set[int]:
 
 
 def random_subscriptions(rng: random.Random, n: int, first_seq: int) -> list[Stored]:
-    """Draw subscriptions of one to four clauses on awkward regions; seqs leave room between them."""
+    """Draw subscriptions of one to four clauses on awkward regions; seqs leave gaps between them."""
     return [Stored(first_seq + 2 * i, Region(*random_region(rng)), random_clauses(rng)) for i in range(n)]
 
 

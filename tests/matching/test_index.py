@@ -225,13 +225,13 @@ def test_a_list_that_was_emptied_can_be_filled_again() -> None:
         assert index.counts().n_postings == 0
 
 
-@pytest.mark.parametrize("room", [1, 2, 3, 64])
-def test_more_matches_than_there_is_room_for_are_found_all_the_same(room: int) -> None:
-    rng = random.Random(room)
+@pytest.mark.parametrize("capacity", [1, 2, 3, 64])
+def test_more_matches_than_there_is_capacity_for_are_found_all_the_same(capacity: int) -> None:
+    rng = random.Random(capacity)
     scan = Scan()
     scan.insert([Stored(seq, Region(*WORLD), ((TERMS[seq % 3],),)) for seq in range(1, 40)])
     index = built(IndexSettings(Grid.over(WORLD, 5), COUNTERS), list(scan.stored.values()))
-    index._found = Found(np.empty(room, np.int64), np.empty(room, np.int64))
+    index._found = Found(np.empty(capacity, np.int64), np.empty(capacity, np.int64))
     published = random_publications(rng, 25, range(50), list(scan.stored.values()))
     found = probe(index, published)
     assert found == scan.matches(published)
@@ -332,7 +332,7 @@ def test_a_file_that_was_cut_short_is_told_from_a_whole_one(
     itemsize = np.dtype(DTYPES[name]).itemsize
     whole = path.stat().st_size // itemsize
     if name in ("records", "ends", "postings"):
-        whole //= 2  # these have room for more than they hold
+        whole //= 2  # these have capacity for more than they hold
     with path.open("r+b") as file:
         file.truncate(int(left * whole) * itemsize)
     with pytest.raises(StateError, match=name):
@@ -373,7 +373,7 @@ def test_an_end_that_is_forever_is_no_end() -> None:
 
 
 class _FullStorage(HeapStorage):
-    """Give no more room for postings while it is full."""
+    """Give no more capacity for postings while it is full."""
 
     is_full = False
 

@@ -291,12 +291,12 @@ def test_the_filter_of_a_text_has_the_fingerprints_of_its_terms_and_that_of_none
     assert 0 not in prints
     held = {bit for bit in range(256) if int(bits[1 + bit // 64]) >> bit % 64 & 1}
     assert held == prints | {0}
-    assert bits[0] == bits[-1] == 5, "its own stretch only"
+    assert bits[0] == bits[-1] == 5, "its own range only"
 
 
 @given(st.sets(terms, max_size=20), st.data())
 @settings(max_examples=100, deadline=None)
-def test_holds_looks_at_its_own_stretch_only(inside: set[int], data: st.DataObject) -> None:
+def test_holds_looks_at_its_own_range_only(inside: set[int], data: st.DataObject) -> None:
     before, after = data.draw(st.lists(terms, max_size=3)), data.draw(st.lists(terms, max_size=3))
     row = np.array([*before, *sorted(inside), *after], np.uint64)
     asked = data.draw(st.one_of(terms, st.sampled_from(row.tolist()) if len(row) else terms))

@@ -41,7 +41,7 @@ def _found(*runs: Run) -> pa.RecordBatch:
     return pa.RecordBatch.from_arrays(arrays, schema=FOUND)
 
 
-def _delivered(merged: pa.RecordBatch) -> list[Delivery]:
+def _delivered(merged: pa.Table | pa.RecordBatch) -> list[Delivery]:
     return [tuple(row.values()) for row in merged.to_pylist()]
 
 
@@ -114,6 +114,19 @@ def test_several_mergers_that_part_the_publications_deliver_what_one_would(
         assert part == _expected(own), "each in the order of publications"
         parts += part
     assert sorted(parts) == sorted(_expected(found))
+
+
+@given(found_by_workers, st.integers(1, 9))
+@settings(max_examples=100, deadline=None)
+def test_pieces_are_the_same_deliveries_cut_where_they_are_full(
+    found: list[list[Run]], max_piece: int
+) -> None:
+    batches = [_found(*worker) for worker in found]
+    pieces = list(Merger(_merger()._registry, max_piece).pieces(batches))
+    assert [row for piece in pieces for row in _delivered(piece)] == _expected(found)
+    assert all(piece.schema == MATCHES for piece in pieces)
+    assert all(piece.num_rows == max_piece for piece in pieces[:-1])
+    assert all(0 < piece.num_rows <= max_piece for piece in pieces[-1:])
 
 
 def test_slices_are_merged_like_batches_of_their_own(merger: Merger) -> None:

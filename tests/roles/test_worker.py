@@ -25,7 +25,7 @@ from engines.streams import (
     updates_of,
 )
 from matching.scan import Stored, columns_of
-from ps2stream.matching.contract import FOREVER
+from ps2stream.matching.contract import FOREVER, WORK_COUNTERS
 from ps2stream.matching.index import GI2
 from ps2stream.model.space import Region
 from ps2stream.partitioning.plan import Plan
@@ -33,7 +33,7 @@ from ps2stream.registry.segments import DROP, END, MOVE, bare_rows, begin_rows, 
 from ps2stream.roles.dispatcher import Dispatcher
 from ps2stream.roles.packets import CELL_LOADS, FOUND, ROUTED, decode, encode
 from ps2stream.roles.registrar import Registrar
-from ps2stream.roles.worker import WORK_COUNTERS, Worker
+from ps2stream.roles.worker import Worker
 from ps2stream.routing.index import GridT
 from ps2stream.routing.routing import Routing
 
@@ -58,7 +58,7 @@ def test_applying_segments_twice_changes_no_match() -> None:
         assert found
         assert matches_of(twice.match(packet, BEFORE_ALL)) == found
         counts = twice.index.counts()
-        assert replace(once.index.counts(), n_bytes=counts.n_bytes) == counts, "but for room to spare"
+        assert replace(once.index.counts(), n_bytes=counts.n_bytes) == counts, "but for capacity to spare"
 
 
 def _everything(plan: Plan, events: pa.RecordBatch) -> Routing[GridT]:

@@ -18,24 +18,17 @@ from ps2stream.errors import StateError
 from ps2stream.model.space import WORLD, Grid, Region, cover
 from ps2stream.partitioning.plan import Plan, owner, owners_of_cells
 from ps2stream.routing.index import MAX_CELLS, GridT, Routed, asked_rows, route_by
-from ps2stream.routing.layout import DTYPES, H2, HEAD_SIZE, LEVELS, N_KEYS, Postings
+from ps2stream.routing.layout import DTYPES, H2, HEAD_SIZE, LEVELS, N_KEYS
 from ps2stream.routing.route import NOBODY
 from ps2stream.routing.routing import Routing
 from ps2stream.routing.update import COUNT
 from ps2stream.testing.generators import random_point
 from routing.plans import space_plan, text_plan
+from routing.postings import postings_of
 
 pytestmark = pytest.mark.kernel
 
 seeds = st.integers(0, 1 << 32)
-
-
-def postings_of(stored: list[Stored]) -> Postings:
-    return Postings(
-        frozen(np.array([bound for each in stored for bound in each.bounds], np.float64)),
-        frozen(offsets(len(each.clauses) for each in stored)),
-        frozen(np.array([clause[0] for each in stored for clause in each.clauses], np.uint64)),
-    )
 
 
 def routing_of(grid_ts: list[GridT]) -> Routing[GridT]:
@@ -169,11 +162,11 @@ def _tiny(plan: Plan, storage: MappedStorage | None = None) -> GridT:
 def test_h2_grows_from_nothing_and_uses_dead_keys_again() -> None:
     rng = random.Random(8)
     plan = space_plan(rng, 4, 6)
-    grid_t, roomy = _tiny(plan), GridT.create(plan)
+    grid_t, large = _tiny(plan), GridT.create(plan)
     kept = random_subscriptions(rng, 20, 1)
     for each in kept:
         grid_t.add(postings_of([each]))
-    roomy.add(postings_of(kept))
+    large.add(postings_of(kept))
     size = len(grid_t._h2.cells)
     for _ in range(40):
         passing = random_subscriptions(rng, 3, 1)
@@ -181,9 +174,9 @@ def test_h2_grows_from_nothing_and_uses_dead_keys_again() -> None:
         grid_t.remove(postings_of(passing))
     assert len(grid_t._h2.cells) <= 4 * size, "dead keys are dropped, the table does not grow with them"
     assert grid_t._h2.head[N_KEYS] == np.count_nonzero(grid_t._h2.cells)
-    assert grid_t.n_live == roomy.n_live
+    assert grid_t.n_live == large.n_live
     points = [random_point(rng, rng.choice(kept).bounds) for _ in range(40)]
-    assert routed(grid_t, points, [TERMS] * 40) == routed(roomy, points, [TERMS] * 40)
+    assert routed(grid_t, points, [TERMS] * 40) == routed(large, points, [TERMS] * 40)
 
 
 def test_another_process_routes_by_what_the_registrar_wrote(tmp_path: Path) -> None:

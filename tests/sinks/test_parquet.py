@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -20,7 +21,7 @@ from ps2stream.model.schemas import MATCHES, REJECTED
 from ps2stream.sinks.parquet import Sink, write_parquet
 
 
-def _matches(n: int, prefix: str = "s") -> pa.RecordBatch:
+def _matches(n: int, prefix: str = "s") -> list[pa.RecordBatch]:
     rows = [
         {
             "subscription_id": f"{prefix}{i}",
@@ -30,7 +31,7 @@ def _matches(n: int, prefix: str = "s") -> pa.RecordBatch:
         }
         for i in range(n)
     ]
-    return pa.RecordBatch.from_pylist(rows, MATCHES)
+    return [pa.RecordBatch.from_pylist(rows, MATCHES)]
 
 
 @pytest.fixture
@@ -69,7 +70,7 @@ def test_matches_are_read_as_they_were_written_whatever_ids_follow_one_another(
     with tempfile.TemporaryDirectory() as directory:
         sink = Sink(Path(directory))
         sink.prepare()
-        sink.write_matches(1, 0, matches)
+        sink.write_matches(1, 0, [matches])
         sink.finish()
         found = pq.read_table(sink.matches)
     assert found.schema == MATCHES
@@ -84,14 +85,40 @@ def test_many_matches_in_several_row_groups_are_read_as_they_were_written(sink: 
     matches = pa.RecordBatch.from_arrays(
         [ids[0], pa.array(seq), ids[1], pa.array(publication)], schema=MATCHES
     )
-    sink.write_matches(1, 0, matches)
+    sink.write_matches(1, 0, [matches])
     (path,) = sink.matches.iterdir()
     assert pq.read_metadata(path).num_row_groups > 1
     assert pq.read_table(path).equals(pa.table(matches))
 
 
+@pytest.mark.kernel
+def test_pieces_are_row_groups_of_one_file_that_is_the_same_when_written_again(sink: Sink) -> None:
+    (whole,) = _matches(10)
+    pieces = [whole.slice(0, 4), whole.slice(4, 0), whole.slice(4, 4), whole.slice(8)]
+    contents = []
+    for _ in range(2):
+        assert sink.write_matches(1, 0, iter(pieces)) == 10
+        (path,) = sink.matches.iterdir()
+        contents.append(path.read_bytes())
+    assert contents[0] == contents[1]
+    metadata = pq.read_metadata(path)
+    assert [metadata.row_group(i).num_rows for i in range(metadata.num_row_groups)] == [4, 4, 2]
+    assert pq.read_table(path).equals(pa.table(whole))
+
+
+def test_pieces_that_cannot_all_be_made_leave_no_file(sink: Sink) -> None:
+    def pieces() -> Iterator[pa.RecordBatch]:
+        yield from _matches(3)
+        raise StateError("no more")
+
+    with pytest.raises(StateError, match="no more"):
+        sink.write_matches(1, 0, pieces())
+    assert list(sink.matches.iterdir()) == []
+
+
 def test_a_batch_without_matches_leaves_no_file(sink: Sink) -> None:
-    sink.write_matches(1, 0, _matches(0))
+    assert sink.write_matches(1, 0, []) == 0
+    assert sink.write_matches(1, 0, _matches(0)) == 0
     sink.write_rejected(1, "000", rejected_records([]))
     assert list(sink.matches.iterdir()) == list(sink.rejected.iterdir()) == []
 
@@ -132,7 +159,7 @@ def test_a_full_disk_is_reported_and_leaves_no_part_of_a_file(tmp_path: Path) ->
 
 def test_a_directory_that_is_not_there_is_reported(tmp_path: Path) -> None:
     with pytest.raises(StateError, match=r"cannot write .*a\.parquet"):
-        write_parquet(tmp_path / "nowhere" / "a.parquet", _matches(1))
+        write_parquet(tmp_path / "nowhere" / "a.parquet", *_matches(1))
 
 
 def test_a_sink_belongs_to_one_job_until_it_is_cleared(tmp_path: Path) -> None:

@@ -17,7 +17,7 @@ from ps2stream.sources.references import Reference, journal_references, prune, s
 
 
 def _read(references: list[Reference]) -> tuple[list[int], list[int], list[str]]:
-    """Return the seqs of publications and of updates, and the reasons of what was turned down."""
+    """Return the seqs of publications and of updates, and the reasons of what was rejected."""
     parts = [part for reference in references for part in reference.publications()]
     updates = [batch for reference in references for batch in reference.updates()]
     return (

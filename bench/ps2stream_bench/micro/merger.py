@@ -94,7 +94,7 @@ def measure(parts: list[WorkerMatches], registry: Registry, directory: Path) -> 
     merged = time.process_time()
     registry.ids(matches.column("subscription_seq").to_numpy())
     named = time.process_time()
-    sink.write_matches(0, 0, matches)
+    sink.write_matches(0, 0, matches.to_batches())
     written = time.process_time()
     n_matches = max(matches.num_rows, 1)
     each = 1e9 / n_matches

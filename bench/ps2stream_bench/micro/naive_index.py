@@ -2,12 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
 
 import numpy as np
 
 from ps2stream.arrays import Int64s, Storage, n_bytes, ragged_rows
-from ps2stream.matching.contract import FOREVER, Found, IndexCounts, IndexSettings, Probes, Subscriptions
+from ps2stream.matching.contract import (
+    CELL_COUNTERS,
+    FOREVER,
+    WORK_COUNTERS,
+    Found,
+    IndexCounts,
+    IndexSettings,
+    Probes,
+    Subscriptions,
+)
 from ps2stream.model.space import Grid
 from ps2stream_bench.micro.naive_kernels import (
     GONE,
@@ -24,9 +34,6 @@ from ps2stream_bench.micro.naive_kernels import (
     rehash,
 )
 
-#: Counters of cells that only grow.
-WORK = ("publications", "lookups", "candidates", "matches")
-
 
 class NaiveIndex:
     """Do what GI2 does (``matching.contract.WorkerIndex``) with none of its care."""
@@ -35,7 +42,7 @@ class NaiveIndex:
         self.settings = settings
         self._found = Found(np.empty(4096, np.int64), np.empty(4096, np.int64))
         self._arrays = _empty_arrays()
-        self._work = {name: np.zeros(settings.counters.n_cells, np.int64) for name in WORK}
+        self._work = {name: np.zeros(settings.counters.n_cells, np.int64) for name in WORK_COUNTERS}
         self._n_publications = self._n_matches = 0
 
     def insert(self, subs: Subscriptions, rows: Int64s | None = None) -> None:
@@ -94,12 +101,13 @@ class NaiveIndex:
             n_matches=self._n_matches,
         )
 
-    def cell_counters(self) -> dict[str, Int64s]:
+    def cell_counters(self, names: Iterable[str] = CELL_COUNTERS) -> dict[str, Int64s]:
         """Copy the counters of work, and count anew what lives in every cell."""
         n_cells = self.settings.counters.n_cells
         contents = {name: np.zeros(n_cells, np.int64) for name in ("subscriptions", "bytes")}
         count_contents(self._arrays, self.settings.counters, contents["subscriptions"], contents["bytes"])
-        return {name: counted.copy() for name, counted in self._work.items()} | contents
+        counters = self._work | contents
+        return {name: counters[name].copy() for name in names}
 
     def counted_in(self, counters: Grid) -> NaiveIndex:
         counted = NaiveIndex(replace(self.settings, counters=counters))

@@ -64,7 +64,7 @@ class PS2StreamInline(Restful):
     def close(self) -> None:
         self._engine = None
 
-    def _process(self, events: pa.RecordBatch) -> pa.RecordBatch:
+    def _process(self, events: pa.RecordBatch) -> pa.Table:
         assert self._engine is not None
         outcome = self._engine.process(events)
         _check_accepted(outcome.rejected.num_rows)

@@ -25,7 +25,7 @@ from ps2stream.deployment.records import (
     subscription_row,
     unsubscription_row,
 )
-from ps2stream.errors import PS2StreamError
+from ps2stream.errors import PS2StreamError, quoted
 from ps2stream.journal import Journal
 from ps2stream.model.events import check_publications, rejection
 from ps2stream.model.schemas import EVENTS, PUBLICATIONS, PUBLISH, SUBSCRIBE, UNSUBSCRIBE, UPDATES
@@ -72,7 +72,7 @@ def unsubscriptions(home: Home) -> Kind:
         live = set(live_subscriptions(home, ids).column("id").to_pylist())
         missing = {row: each for row, each in enumerate(ids) if each not in live}
         return rejection(
-            events, {row: f"no live subscription has the id {each!r}" for row, each in missing.items()}
+            events, {row: f"no live subscription has the id {quoted(each)}" for row, each in missing.items()}
         )
 
     return Kind(UNSUBSCRIBE, "subscription", "unsubscribed", unsubscription_row, rejected_of, needs_id=True)

@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ps2stream.errors import JournalError
+from ps2stream.errors import JournalError, quoted
 from ps2stream.journal import Journal
 from ps2stream.journal.packets import decode_publications
 from ps2stream.journal.positions import position_of
@@ -67,14 +67,16 @@ def publication_with_id(journal: Journal, publication_id: str) -> KnownPublicati
         if found.num_rows:
             return _valid(found.slice(found.num_rows - 1))
     kept = "" if oldest == 1 else f" (it was pruned up to position {oldest - 1})"
-    raise JournalError(f"the journal has no publication with the id {publication_id!r}{kept}")
+    raise JournalError(f"the journal has no publication with the id {quoted(publication_id)}{kept}")
 
 
 def _valid(batch: pa.RecordBatch) -> KnownPublication:
     valid, rejected = check_publications(batch)
     if rejected.num_rows:
         row = rejected.to_pylist()[0]
-        raise JournalError(f"publication {row['id']!r} at seq {row['seq']} is rejected: {row['reason']}")
+        raise JournalError(
+            f"publication {quoted(row['id'])} at seq {row['seq']} is rejected: {row['reason']}"
+        )
     return KnownPublication(
         float(valid.lat[0]),
         float(valid.lon[0]),

@@ -8,7 +8,7 @@ import pyarrow as pa
 
 from ps2stream.deployment.home import Home
 from ps2stream.deployment.live_subscriptions import decisions, pending, settled
-from ps2stream.errors import JournalError
+from ps2stream.errors import JournalError, quoted
 from ps2stream.journal import Journal
 from ps2stream.model.schemas import BEFORE_ALL_SEQS
 from ps2stream.model.space import Region
@@ -49,7 +49,9 @@ def versions_of(home: Home, subscription_id: str) -> list[Version]:
             region = Region(*(word[name] for name in BOUNDS))
             versions.append(Version(word["expression"], region, subscription_id, word["seq"]))
     if not versions:
-        raise JournalError(f"no subscription with the id {subscription_id!r} is known in {home.directory}")
+        raise JournalError(
+            f"no subscription with the id {quoted(subscription_id)} is known in {home.directory}"
+        )
     return versions
 
 
@@ -81,6 +83,6 @@ def _words(home: Home, journal: Journal, subscription_id: str) -> pa.Table:
     if not said and update.rejected.num_rows:
         last = update.rejected.to_pylist()[-1]
         raise JournalError(
-            f"{last['op']} {subscription_id!r} at seq {last['seq']} is rejected: {last['reason']}"
+            f"{last['op']} {quoted(subscription_id)} at seq {last['seq']} is rejected: {last['reason']}"
         )
     return pa.Table.from_pylist(list(said.values()), schema=update.valid.schema)

@@ -32,7 +32,7 @@ from ps2stream.roles.worker import CellCounters, Worker
 class Outcome:
     """What one batch of events came to."""
 
-    matches: pa.RecordBatch
+    matches: pa.Table
     rejected: pa.RecordBatch
 
 

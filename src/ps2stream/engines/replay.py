@@ -42,7 +42,7 @@ def replay_inline(
     started, number = time.monotonic(), -1
     for number, batch in enumerate(events.batches(settings.batch_events)):
         outcome = engine.process(batch)
-        sink.write_matches(number, 0, outcome.matches)
+        sink.write_matches(number, 0, outcome.matches.to_batches())
         sink.write_rejected(number, "000", outcome.rejected)
         on_progress(engine.tally)
     sink.finish()

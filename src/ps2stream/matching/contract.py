@@ -6,6 +6,7 @@ the same contract tests (tests/matching/test_contract.py).
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol, Self
 
@@ -84,6 +85,11 @@ class IndexCounts:
     n_matches: int
 
 
+#: Counters of cells that only grow while an index is used, and those that say what is stored.
+WORK_COUNTERS = ("publications", "lookups", "candidates", "matches")
+CELL_COUNTERS = (*WORK_COUNTERS, "subscriptions", "bytes")
+
+
 class WorkerIndex(Protocol):
     """Store subscriptions and match publications with them; one writer at a time.
 
@@ -121,8 +127,8 @@ class WorkerIndex(Protocol):
 
     def counts(self) -> IndexCounts: ...
 
-    def cell_counters(self) -> dict[str, Int64s]:
-        """Copy the counters of every cell of ``settings.counters``.
+    def cell_counters(self, names: Iterable[str] = CELL_COUNTERS) -> dict[str, Int64s]:
+        """Copy some or all counters of every cell of ``settings.counters``.
 
         ``publications``, ``lookups``, ``candidates`` and ``matches`` count work and only grow;
         ``subscriptions`` and ``bytes`` tell what lives there now.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+from collections.abc import Iterable
 from dataclasses import replace
 
 import numpy as np
@@ -18,8 +19,16 @@ from ps2stream.arrays import (
 )
 from ps2stream.errors import StateError
 from ps2stream.matching.compact import copy_lists, copy_records, count_lists, plan_moves
-from ps2stream.matching.contract import FOREVER, Found, IndexCounts, IndexSettings, Probes, Subscriptions
-from ps2stream.matching.insert import drop, end, insert, recount_cells
+from ps2stream.matching.contract import (
+    CELL_COUNTERS,
+    FOREVER,
+    Found,
+    IndexCounts,
+    IndexSettings,
+    Probes,
+    Subscriptions,
+)
+from ps2stream.matching.insert import drop, end, insert, recount_cells, sum_cells
 from ps2stream.matching.layout import (
     DTYPES,
     FINER_LEVELS,
@@ -57,7 +66,7 @@ _MATCHES_AT_ONCE = 1 << 17
 #: Positions have 32 bits in postings, lists and the map of seqs.
 _MOST_POSITIONS = (1 << 32) - 1
 
-_CELL_COUNTERS = [name for name in GI2Arrays._fields if name.startswith("cell_")]
+_COUNTED_AT_CORNERS = ("subscriptions", "bytes")
 
 
 class GI2:
@@ -121,7 +130,8 @@ class GI2:
 
         It takes over from this one, whose arrays it goes on with.
         """
-        counted = {name: self._storage.create(name, np.int64, counters.n_cells) for name in _CELL_COUNTERS}
+        names = [f"cell_{name}" for name in CELL_COUNTERS]
+        counted = {name: self._storage.create(name, np.int64, counters.n_cells) for name in names}
         arrays = self._arrays._replace(**counted)
         recount_cells(arrays, counters)
         return GI2(replace(self.settings, counters=counters), self._storage, arrays)
@@ -162,7 +172,7 @@ class GI2:
             "map_record": map_size(n_records),
         }
         new = create_struct(GI2Arrays, DTYPES, sizes, storage)
-        for name in ["head", *_CELL_COUNTERS]:
+        for name in ["head", *(f"cell_{name}" for name in CELL_COUNTERS)]:
             getattr(new, name)[:] = getattr(old, name)
         copy_records(old, new, self._grids[0], self.settings.max_cells, moves)
         while not copy_lists(old, new, moves):
@@ -195,9 +205,15 @@ class GI2:
         head = self._arrays.head
         return 8 * int(head[N_WORDS]) / max(1, int(head[N_RECORDS]))
 
-    def cell_counters(self) -> dict[str, Int64s]:
-        """Copy the counters of every grid^t cell, by the names of their arrays without ``cell_``."""
-        return {name.removeprefix("cell_"): getattr(self._arrays, name).copy() for name in _CELL_COUNTERS}
+    def cell_counters(self, names: Iterable[str] = CELL_COUNTERS) -> dict[str, Int64s]:
+        """Copy counters of every grid^t cell, by the names of their arrays without ``cell_``."""
+        return {name: self._cell_counter(name) for name in names}
+
+    def _cell_counter(self, name: str) -> Int64s:
+        counter: Int64s = getattr(self._arrays, f"cell_{name}").copy()
+        if name in _COUNTED_AT_CORNERS:
+            sum_cells(self.settings.counters.bits, counter, counter)
+        return counter
 
     def levels_in_use(self) -> list[int]:
         first = LEVELS + FINER_LEVELS

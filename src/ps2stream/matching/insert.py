@@ -42,16 +42,42 @@ _AHEAD = 8
 def count_cells(
     cells: tuple[Int64s, Int64s], counters: Grid, records: Records, record: int, sign: int
 ) -> None:
-    """Add (or subtract) a subscription to the counters of the grid^t cells it overlaps."""
-    n_subscriptions, n_bytes = cells
+    """Add (or subtract) a subscription to the counters of the grid^t cells it overlaps.
+
+    It is entered at the corners of these cells only (see ``sum_cells``).
+    """
     area = cover(counters, records.floats, record + REGION, NO_LIMIT)
-    size = size_at(records.words, record)
-    last = (1 << counters.bits) - 1
-    for r in range(area.n_rows):
-        for c in range(area.n_columns):
-            cell = (area.row + r) << counters.bits | ((area.column + c) & last)
-            n_subscriptions[cell] += sign
-            n_bytes[cell] += sign * size
+    n_bytes = sign * size_at(records.words, record)
+    side = 1 << counters.bits
+    stop = area.column + area.n_columns
+    for edge in range(2):
+        step = 1 - 2 * edge
+        row = (area.row + edge * area.n_rows) << counters.bits
+        if row == side << counters.bits:
+            continue
+        _count_at(cells, row + area.column, step * sign, step * n_bytes)
+        if stop < side:
+            _count_at(cells, row + stop, -step * sign, -step * n_bytes)
+        elif stop > side:
+            _count_at(cells, row, step * sign, step * n_bytes)
+            _count_at(cells, row + stop - side, -step * sign, -step * n_bytes)
+
+
+@kernel
+def _count_at(cells: tuple[Int64s, Int64s], cell: int, n_subscriptions: int, n_bytes: int) -> None:
+    cells[0][cell] += n_subscriptions
+    cells[1][cell] += n_bytes
+
+
+@kernel
+def sum_cells(bits: int, corners: Int64s, counters: Int64s) -> None:
+    """Turn what was entered at corners into counters of cells: each is the sum of all to its south-west."""
+    side = 1 << bits
+    for row in range(side):
+        in_row = 0
+        for cell in range(row << bits, (row + 1) << bits):
+            in_row += corners[cell]
+            counters[cell] = in_row + (counters[cell - side] if row else 0)
 
 
 @kernel

@@ -42,7 +42,7 @@ class GI2Arrays(NamedTuple):
     cell_lookups: Int64s
     cell_candidates: Int64s
     cell_matches: Int64s
-    cell_subscriptions: Int64s
+    cell_subscriptions: Int64s  # this and the next: by corners, see matching.insert
     cell_bytes: Int64s
 
 

@@ -156,7 +156,7 @@ def class_for(n_postings: int) -> int:
 
 
 @kernel
-def fills_room(length: int) -> bool:
+def fills_chunk(length: int) -> bool:
     """Say whether a list of this length takes all of a chunk.
 
     After removals a list may have a larger chunk than its length tells; that part is lost until
@@ -227,7 +227,7 @@ def append(lists: Lists, key: np.uint64, posting: np.uint64) -> bool:
         else:
             if postings[start + length - 1] == posting:
                 return True
-            if fills_room(length):
+            if fills_chunk(length):
                 size_class = class_for(length)
                 chunk = take_chunk(head, postings, size_class + 1)
                 if chunk < 0:

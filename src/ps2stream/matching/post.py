@@ -21,7 +21,7 @@ from ps2stream.matching.lists import (
     append,
     chunk_size,
     class_for,
-    fills_room,
+    fills_chunk,
     find_list,
     has_key,
     is_empty,
@@ -151,7 +151,7 @@ def _post_in_cell(
             slot = find_list(table, key)
             if table[2 * slot] & LIST and not table[2 * slot] & SPLIT:
                 length = range_of(table[2 * slot + 1])[1]
-                is_crowded = length >= split_at and fills_room(length)
+                is_crowded = length >= split_at and fills_chunk(length)
                 if is_crowded and not _split(lists, records, grid, term, level, column, row):
                     return False
     return True

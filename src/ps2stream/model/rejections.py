@@ -7,7 +7,7 @@ from typing import Literal, get_args
 
 import pyarrow as pa
 
-from ps2stream.errors import ConfigError, Rejected, RejectedError
+from ps2stream.errors import ConfigError, Rejected, RejectedError, quoted
 
 #: ``raise``: any rejected event is an error; ``skip``: the others go on without it.
 OnRejected = Literal["raise", "skip"]
@@ -22,7 +22,7 @@ def check_choice(on_rejected: str) -> None:
     """Raise unless it is one of OnRejected: a typing error must not drop events silently."""
     choices = get_args(OnRejected)
     if on_rejected not in choices:
-        raise ConfigError(f"on_rejected must be one of {', '.join(choices)}; got {on_rejected!r}")
+        raise ConfigError(f"on_rejected must be one of {', '.join(choices)}; got {quoted(on_rejected)}")
 
 
 def raise_rejected(rejected: Sequence[Rejected], n_events: int, on_rejected: OnRejected) -> None:

@@ -97,6 +97,18 @@ def default_slot(term: np.uint64, first: int, stop: int) -> int:
     return first + signed((term >> np.uint64(32)) % np.uint64(stop - first))
 
 
+def workers_of(h1: H1, table: int) -> Int64s:
+    """Return the workers that share the terms of a table, or of a renamed one."""
+    renamed = table - (len(h1.table_offsets) - 1)
+    if renamed >= 0:
+        return np.unique(h1.renames[renamed][workers_of(h1, int(h1.renamed_tables[renamed]))]).astype(
+            np.int64
+        )
+    terms = h1.table_workers[h1.table_offsets[table] : h1.table_offsets[table + 1]]
+    others = h1.default_workers[h1.default_offsets[table] : h1.default_offsets[table + 1]]
+    return np.unique(np.concatenate([terms, others])).astype(np.int64)
+
+
 def owners_of_terms(n_cells: int, terms: UInt64s, workers: Int32s, n_workers: int) -> H1:
     """Build an H1 that divides terms only, in the same way everywhere; ``terms`` are ascending."""
     return H1(

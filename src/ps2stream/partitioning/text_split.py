@@ -2,7 +2,7 @@
 
 Text-partitioning sends a publication to every part that has one of its terms. Terms that occur
 together should be together, and still no part may hold too much. S3-TM (Basik et al.) takes terms
-by falling weight and gives each to the part it is most related to, of those with room for it.
+by falling weight and gives each to the part it is most related to, of those that can take it.
 The formula is reconstructed from the paper's abstract.
 """
 

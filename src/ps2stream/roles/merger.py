@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -13,9 +13,17 @@ import pyarrow.compute as pc
 from ps2stream.arrays import Int32s, Int64s, UInt8s, frozen
 from ps2stream.arrow import COPY_MARGIN, Spans, buffer_for, copy_bytes, ragged_of, spans_of, string_array
 from ps2stream.kernels import kernel
+from ps2stream.model.limits import MAX_ID_BYTES
 from ps2stream.model.schemas import MATCHES, empty
 from ps2stream.registry.index import Registry
 from ps2stream.roles.packets import FOUND
+
+#: The most matches of a piece: 256 MiB a column of the longest ids. An Arrow array of strings holds 2 GiB.
+MAX_PIECE = 1 << 18
+assert MAX_PIECE * MAX_ID_BYTES <= 1 << 28
+
+#: The publications of a batch may have more than 2 GiB of ids.
+_FOUND = FOUND.set(1, FOUND.field("publication_id").with_type(pa.large_string()))
 
 _Flags = npt.NDArray[np.bool_]
 
@@ -45,27 +53,38 @@ class Merger:
     batch when all rows of one publication go to the same one.
     """
 
-    def __init__(self, registry: Registry) -> None:
+    def __init__(self, registry: Registry, max_piece: int = MAX_PIECE) -> None:
         self._registry = registry
+        self._max_piece = max_piece
 
-    def merge(self, found: Sequence[pa.RecordBatch]) -> pa.RecordBatch:
+    def merge(self, found: Sequence[pa.RecordBatch]) -> pa.Table:
         """Return the deliveries of a batch, ordered by publication seq, then subscription seq."""
-        batch = pa.concat_batches([empty(FOUND), *found])
-        ids = spans_of(batch.column("publication_id"))
+        return pa.Table.from_batches(self.pieces(found), schema=MATCHES)
+
+    def pieces(self, found: Sequence[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Give the same deliveries in pieces, each made when it is asked for."""
+        batch = pa.concat_batches([empty(_FOUND), *(each.cast(_FOUND) for each in found)])
+        ids = _with_margin(spans_of(batch.column("publication_id")))
         runs = _runs_of(batch, ids)
         publications = _Publications(np.empty(len(runs.seq), np.int64), np.empty(len(runs.seq), np.int64))
         subscriptions = np.empty(len(runs.subscriptions), np.int64)
         n_publications, n_matches = _merge(runs, publications, subscriptions)
         publications = _Publications(*(column[:n_publications] for column in publications))
-        subscriptions = subscriptions[:n_matches]
-        publication_seqs, publication_ids = _spread(publications, runs.seq, ids)
-        columns = [
-            self._registry.ids(subscriptions),
-            pa.array(subscriptions),
-            publication_ids,
-            pa.array(publication_seqs),
-        ]
-        return pa.RecordBatch.from_arrays(columns, schema=MATCHES)
+        ends = np.cumsum(publications.n_matches)
+        for start in range(0, n_matches, self._max_piece):
+            stop = min(start + self._max_piece, n_matches)
+            seqs, names = _spread(_between(publications, ends, start, stop), runs.seq, ids)
+            own = subscriptions[start:stop]
+            columns = [self._registry.ids(own), pa.array(own), names, pa.array(seqs)]
+            yield pa.RecordBatch.from_arrays(columns, schema=MATCHES)
+
+
+def _between(publications: _Publications, ends: Int64s, start: int, stop: int) -> _Publications:
+    """Return the publications of some matches; ``ends`` are where the matches of each end."""
+    first, last = np.searchsorted(ends, [start, stop - 1], side="right")
+    some = slice(first, last + 1)
+    begins = ends[some] - publications.n_matches[some]
+    return _Publications(publications.run[some], np.minimum(ends[some], stop) - np.maximum(begins, start))
 
 
 def _runs_of(found: pa.RecordBatch, ids: Spans) -> _Runs:
@@ -82,16 +101,16 @@ def _runs_of(found: pa.RecordBatch, ids: Spans) -> _Runs:
 
 
 def _spread(publications: _Publications, seq: Int64s, ids: Spans) -> tuple[Int64s, pa.Array]:
-    """Repeat seq and id of each publication for all its matches."""
+    """Repeat seq and id of each publication for all its matches; a copy may read beyond the last id."""
     run, n_matches = publications
     n = int(n_matches.sum())
     n_bytes = int(np.dot(ids.offsets[run + 1] - ids.offsets[run], n_matches))
     data, offsets = buffer_for(n_bytes), np.zeros(n + 1, np.int32)
-    _repeat(_with_room(ids), publications, offsets, data)
+    _repeat(ids, publications, offsets, data)
     return np.repeat(seq[run], n_matches), string_array(offsets, data)
 
 
-def _with_room(spans: Spans) -> Spans:
+def _with_margin(spans: Spans) -> Spans:
     """Copy spans to where a copy may read beyond the last of them."""
     return Spans(frozen(np.concatenate([spans.data, np.zeros(COPY_MARGIN, np.uint8)])), spans.offsets)
 

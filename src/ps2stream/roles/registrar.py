@@ -18,7 +18,7 @@ import pyarrow as pa
 
 from ps2stream.arrays import HeapStorage, Int64s, Storage, frozen
 from ps2stream.arrow import concat, pick, ragged_of
-from ps2stream.errors import StateError
+from ps2stream.errors import StateError, quoted
 from ps2stream.matching.contract import FOREVER, Subscriptions
 from ps2stream.model.events import nothing_rejected, rejected_records, rejection
 from ps2stream.model.schemas import SUBSCRIBE, UNSUBSCRIBE, empty
@@ -118,7 +118,7 @@ class Registrar:
         ended_rows = np.flatnonzero(verdicts.ended_version >= 0)
         ended = self._end(verdicts.ended_version[ended_rows], compiled.column("seq").to_numpy()[ended_rows])
         unknown = {
-            int(row): f"no live subscription has the id {compiled.column('id')[int(row)].as_py()!r}"
+            int(row): f"no live subscription has the id {quoted(compiled.column('id')[int(row)].as_py())}"
             for row in np.flatnonzero(verdicts.is_unknown)
         }
         rejected = concat([repeated, rejection(compiled, unknown, op=UNSUBSCRIBE)])

@@ -10,13 +10,11 @@ import pyarrow as pa
 from ps2stream.arrays import Int64s, Ragged, frozen
 from ps2stream.arrow import large_lists, ragged_of
 from ps2stream.kernels import kernel
-from ps2stream.matching.contract import Found, Probes, WorkerIndex
+from ps2stream.matching.contract import WORK_COUNTERS, Found, Probes, WorkerIndex
 from ps2stream.model.schemas import BEFORE_ALL_SEQS
 from ps2stream.registry.segments import BEGIN, DROP, END, MOVE, rows_of, subscriptions_of
 from ps2stream.roles.packets import CELL_LOADS, FOUND
 
-#: Counters that only grow while an index is used; the others say what is stored.
-WORK_COUNTERS = ("publications", "lookups", "candidates", "matches")
 CellCounters = dict[str, Int64s]
 
 _Index = TypeVar("_Index", bound=WorkerIndex)
@@ -52,8 +50,7 @@ class Worker(Generic[_Index]):
 
     def cell_counters(self) -> CellCounters:
         """Remember how much work has been counted so far, for :meth:`cell_loads`."""
-        counters = self.index.cell_counters()
-        return {name: counters[name] for name in WORK_COUNTERS}
+        return self.index.cell_counters(WORK_COUNTERS)
 
     def cell_loads(self, before: CellCounters) -> pa.RecordBatch:
         """Report the work since, and the contents now, of every cell that had publications."""

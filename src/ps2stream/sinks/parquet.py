@@ -6,7 +6,10 @@ contents: writing it twice leaves one file. That is what makes deliveries exactl
 
 from __future__ import annotations
 
+import itertools
+from collections.abc import Iterable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -19,6 +22,8 @@ from ps2stream.files import whole_file
 from ps2stream.kernels import kernel
 from ps2stream.model.schemas import MATCHES, REJECTED, empty
 
+_PUBLICATION_ID = MATCHES.get_field_index("publication_id")
+_WRITTEN = MATCHES.set(_PUBLICATION_ID, pa.field("publication_id", pa.dictionary(pa.int32(), pa.string())))
 _SEQS = ["subscription_seq", "publication_seq"]
 #: Bytes up to which the ids of publications go into a dictionary.
 _LARGEST_DICTIONARY = 1 << 26
@@ -60,10 +65,17 @@ class Sink:
             for path in (*directory.glob("batch-*.parquet"), *directory.glob("empty.parquet")):
                 path.unlink()
 
-    def write_matches(self, batch_id: int, merger: int, matches: pa.RecordBatch) -> None:
-        """Write the part of a batch that one merger has; any number of mergers may share a batch."""
-        if matches.num_rows:
-            _write_matches(self.matches / f"batch-{batch_id:012}-{merger:03}.parquet", matches)
+    def write_matches(self, batch_id: int, merger: int, pieces: Iterable[pa.RecordBatch]) -> int:
+        """Write the part of a batch that one merger has, a row group or more a piece; return its matches.
+
+        Any number of mergers may share a batch.
+        """
+        filled = (piece for piece in pieces if piece.num_rows)
+        first = next(filled, None)
+        if first is None:
+            return 0
+        path = self.matches / f"batch-{batch_id:012}-{merger:03}.parquet"
+        return _write_matches(path, itertools.chain([first], filled))
 
     def write_rejected(self, batch_id: int, source: str, rejected: pa.RecordBatch) -> None:
         if rejected.num_rows:
@@ -76,26 +88,28 @@ class Sink:
                 write_parquet(directory / "empty.parquet", empty(schema))
 
 
-def _write_matches(path: Path, matches: pa.RecordBatch) -> None:
+def _write_matches(path: Path, pieces: Iterable[pa.RecordBatch]) -> int:
     """Write matches as what they are: runs of one publication, with seqs that ascend.
 
     Readers see the columns of MATCHES. The merger exists once, so time counts here: this takes a third of
     what Arrow's defaults with zstd take (docs/performance.md).
     """
-    position = matches.schema.get_field_index("publication_id")
-    columns = matches.columns
-    columns[position] = _by_runs(columns[position])
-    with whole_file(path) as file:
-        pq.write_table(
-            pa.table(columns, names=matches.schema.names),
-            file,
-            compression="lz4",
-            use_dictionary=["publication_id"],
-            dictionary_pagesize_limit=_LARGEST_DICTIONARY,
-            column_encoding=dict.fromkeys(_SEQS, "DELTA_BINARY_PACKED"),
-            write_statistics=_SEQS,
-            store_schema=False,  # it would tell readers of the dictionary
-        )
+    n_matches = 0
+    options: dict[str, Any] = {
+        "compression": "lz4",
+        "use_dictionary": ["publication_id"],
+        "dictionary_pagesize_limit": _LARGEST_DICTIONARY,
+        "column_encoding": dict.fromkeys(_SEQS, "DELTA_BINARY_PACKED"),
+        "write_statistics": _SEQS,
+        "store_schema": False,  # it would tell readers of the dictionary
+    }
+    with whole_file(path) as file, pq.ParquetWriter(file, _WRITTEN, **options) as writer:
+        for piece in pieces:
+            columns = piece.columns
+            columns[_PUBLICATION_ID] = _by_runs(columns[_PUBLICATION_ID])
+            writer.write_table(pa.Table.from_arrays(columns, schema=_WRITTEN))
+            n_matches += piece.num_rows
+    return n_matches
 
 
 def _by_runs(strings: pa.Array) -> pa.DictionaryArray:

@@ -7,7 +7,7 @@ import pytest
 
 from cli.plans import GRID, cell_plan, sample_around_munich, sample_at, term_plan, tree_plan
 from ps2stream.arrays import Float64s
-from ps2stream.cli.render.plan_map import Area, area_of, borders_of, picture_of, workers_of
+from ps2stream.cli.render.plan_map import Area, area_of, borders_of, picture_of
 from ps2stream.model.space import WORLD
 
 WHOLE = Area(8.0, 44.0, 16.0, 52.0)
@@ -102,11 +102,6 @@ def test_stripes_of_a_plan_by_terms_name_all_workers_everywhere() -> None:
     picture = picture_of(term_plan(4), sample_at([], []), Area(*WORLD), PRIMARY)
     corner = np.unique(picture[:100, :100].reshape(-1, 3), axis=0)
     assert len(corner) == 5, "four workers and the lines between stripes"
-
-
-def test_the_workers_of_a_table_are_those_of_its_terms_and_of_all_other_terms() -> None:
-    assert workers_of(tree_plan().h1, 0).tolist() == [1, 2]
-    assert workers_of(term_plan(4).h1, 0).tolist() == [0, 1, 2, 3]
 
 
 def test_a_tree_is_bordered_leaf_by_leaf_out_to_the_edge_of_the_world() -> None:

@@ -1,4 +1,4 @@
-"""The stretch of a batch is the one that Spark has written down."""
+"""The range of a batch is the one that Spark has written down."""
 
 from __future__ import annotations
 

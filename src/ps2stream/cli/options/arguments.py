@@ -9,6 +9,7 @@ import argparse
 import re
 from collections.abc import Sequence
 
+from ps2stream.errors import quoted
 from ps2stream.model.squares import Bounds
 
 Point = tuple[float, float]
@@ -46,7 +47,7 @@ def unicode_text(text: str) -> str:
     try:
         text.encode()
     except UnicodeEncodeError:
-        raise argparse.ArgumentTypeError(f"must be valid Unicode; got {text!r}") from None
+        raise argparse.ArgumentTypeError(f"must be valid Unicode; got {quoted(text)}") from None
     return text
 
 
@@ -54,14 +55,14 @@ def natural(text: str) -> int:
     """Read a whole number above 0."""
     number = count(text)
     if number == 0:
-        raise argparse.ArgumentTypeError(f"must be a whole number above 0; got {text!r}")
+        raise argparse.ArgumentTypeError(f"must be a whole number above 0; got {quoted(text)}")
     return number
 
 
 def count(text: str) -> int:
     """Read a whole number, 0 or more."""
     if not (text.isascii() and text.isdigit()):
-        raise argparse.ArgumentTypeError(f"must be a whole number; got {text!r}")
+        raise argparse.ArgumentTypeError(f"must be a whole number; got {quoted(text)}")
     return int(text)
 
 
@@ -72,5 +73,5 @@ def _numbers(text: str, notation: str) -> list[float]:
     except ValueError:
         numbers = []
     if len(numbers) != notation.count(",") + 1:
-        raise argparse.ArgumentTypeError(f"must be {notation} in degrees; got {text!r}")
+        raise argparse.ArgumentTypeError(f"must be {notation} in degrees; got {quoted(text)}")
     return numbers

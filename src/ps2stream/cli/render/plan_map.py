@@ -10,7 +10,7 @@ import numpy as np
 from ps2stream.arrays import Float64s, Int64s
 from ps2stream.model.space import MAX_LAT, MAX_LON
 from ps2stream.partitioning.grid import dense_bounds
-from ps2stream.partitioning.plan import H1, Plan
+from ps2stream.partitioning.plan import Plan, workers_of
 from ps2stream.partitioning.sample import Sample
 
 Line = list[tuple[float, float]]
@@ -109,18 +109,6 @@ def _cells(plan: Plan, lon: Float64s, lat: Float64s) -> Int64s:
     column = np.clip((lon - grid.min_lon) * grid.columns_per_degree, 0, last).astype(np.int64)
     row = np.clip((lat - grid.min_lat) * grid.rows_per_degree, 0, last).astype(np.int64)
     return row << grid.bits | column
-
-
-def workers_of(h1: H1, table: int) -> Int64s:
-    """Return the workers that share the terms of a table, or of a renamed one."""
-    renamed = table - (len(h1.table_offsets) - 1)
-    if renamed >= 0:
-        return np.unique(h1.renames[renamed][workers_of(h1, int(h1.renamed_tables[renamed]))]).astype(
-            np.int64
-        )
-    terms = h1.table_workers[h1.table_offsets[table] : h1.table_offsets[table + 1]]
-    others = h1.default_workers[h1.default_offsets[table] : h1.default_offsets[table + 1]]
-    return np.unique(np.concatenate([terms, others])).astype(np.int64)
 
 
 def borders_of(plan: Plan) -> list[Line]:

@@ -31,8 +31,9 @@ from ps2stream.sources.references import REFERENCES, Reference, spool
 from ps2stream.state.state import State
 from ps2stream.text.tokenizer import Tokenizer
 
-#: A dispatcher gathers small packets up to this many publications before it routes them.
+#: A dispatcher gathers small packets up to this many publications, or bytes, before it routes them.
 _ROUTE_AT_ONCE = 20_000
+_ROUTE_BYTES_AT_ONCE = 1 << 28
 
 #: A packet and the number of the worker it is for.
 Sent = tuple[int, Packet]
@@ -131,15 +132,18 @@ def _sent(done: Dispatched, rejected: pa.RecordBatch, with_sample: bool) -> Iter
 
 def _gathered(references: tuple[Reference, ...]) -> Iterator[tuple[pa.RecordBatch, pa.RecordBatch]]:
     """Join small packets, so that routing and sending cost as much for many of them as for one."""
-    publications, rejected, n = [], [], 0
-    for reference in references:
-        for part in reference.publications():
-            publications.append(part.publications)
-            rejected.append(part.rejected)
-            n += part.publications.num_rows
-            if n >= _ROUTE_AT_ONCE:
-                yield concat(publications), concat(rejected)
-                publications, rejected, n = [], [], 0
+    publications: list[pa.RecordBatch] = []
+    rejected: list[pa.RecordBatch] = []
+    n = n_bytes = 0
+    for part in (part for reference in references for part in reference.publications()):
+        n, n_bytes = n + part.publications.num_rows, n_bytes + part.publications.nbytes
+        # Before the part joins them, which may be long itself: an Arrow array of texts holds 2 GiB.
+        if publications and (n > _ROUTE_AT_ONCE or n_bytes > _ROUTE_BYTES_AT_ONCE):
+            yield concat(publications), concat(rejected)
+            publications, rejected = [], []
+            n, n_bytes = part.publications.num_rows, part.publications.nbytes
+        publications.append(part.publications)
+        rejected.append(part.rejected)
     if publications:
         yield concat(publications), concat(rejected)
 
@@ -204,9 +208,7 @@ class WorkAndMerge:
         sink, n_matches, n_rejected = Sink(context.sink), 0, 0
         if any(batch.num_rows for batch in found):
             registry = State(context.state).open_registry(context.registry)
-            matches = Merger(registry).merge(found)
-            sink.write_matches(context.batch_id, number, matches)
-            n_matches = matches.num_rows
+            n_matches = sink.write_matches(context.batch_id, number, Merger(registry).pieces(found))
         if rejected:
             n_rejected = sum(batch.num_rows for batch in rejected)
             sink.write_rejected(context.batch_id, f"{number:03}", concat(rejected))
