@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -35,6 +37,15 @@ from ps2stream.partitioning.plan import Plan, owners_of_cells
 def test_a_setting_out_of_its_range_is_an_error_that_says_so(options: dict[str, Any], message: str) -> None:
     with pytest.raises(ConfigError, match=re.escape(message)):
         Settings(**options)
+
+
+@pytest.mark.parametrize("kind", [str, Path])
+def test_a_file_is_fixed_when_it_is_named(kind: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    settings = Settings(sample_file=kind("sample.parquet"))
+    monkeypatch.chdir("/")
+    assert settings.sample_file == tmp_path / "sample.parquet"
+    assert replace(settings, n_workers=2).sample_file == settings.sample_file
 
 
 def test_the_defaults_are_valid() -> None:

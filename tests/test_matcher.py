@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 import ps2stream as ps2
@@ -34,7 +36,46 @@ def test_subscriptions_come_and_go_between_calls() -> None:
 
 def test_a_table_of_events_gives_what_the_oracle_gives() -> None:
     events = random_events(600, seed=11)
-    assert ps2.match(events) == oracle.run(events).matches
+    expected = oracle.run(events)
+    assert ps2.match(events, on_rejected="skip") == expected.matches
+    with pytest.raises(ps2.RejectedError) as caught:
+        ps2.match(events)
+    assert {(each.seq, each.op, each.id) for each in caught.value.rejected} == {
+        (each.seq, each.op, each.id) for each in expected.rejected
+    }
+
+
+def test_rejected_events_are_raised_with_their_reasons() -> None:
+    events: list[Any] = [ps2.Publication("p", "fire", lat=51.5, lon=0.0)]
+    with pytest.raises(ps2.RejectedError) as caught:
+        ps2.match([*events, *map(ps2.Unsubscription, "abcd")])
+    message = str(caught.value)
+    assert message.startswith("4 of 5 events rejected: seq 2: unsubscribe 'a': ")
+    assert message.endswith("; and 1 more")
+    assert [each.id for each in caught.value.rejected] == ["a", "b", "c", "d"]
+
+
+def test_rejected_events_are_left_out_only_if_asked_for_in_the_right_words() -> None:
+    subscription = ps2.Subscription("s", "fire", LONDON)
+    publication = ps2.Publication("p", "fire", lat=51.5, lon=0.0)
+    events: list[Any] = [ps2.Unsubscription("nobody"), subscription, publication]
+    assert ps2.match(events, on_rejected="skip") == [ps2.Match("s", 2, "p", 3)]
+    mistyped: Any = "ignore"
+    with pytest.raises(ps2.ConfigError, match="on_rejected must be one of raise, skip; got 'ignore'"):
+        ps2.match(events, on_rejected=mistyped)
+
+
+def test_a_step_returns_both_matches_and_rejected() -> None:
+    outcome = ps2.Matcher().process(
+        [
+            ps2.Unsubscription("nobody"),
+            ps2.Subscription("s", "fire", LONDON),
+            ps2.Publication("p", "fire", lat=51.5, lon=0.0),
+        ]
+    )
+    assert isinstance(outcome, ps2.Outcome)
+    assert outcome.matches.num_rows == 1
+    assert outcome.rejected.column("id").to_pylist() == ["nobody"]
 
 
 def test_a_table_without_rows_gives_nothing() -> None:
@@ -72,6 +113,16 @@ def test_the_package_has_no_attribute_it_does_not_list() -> None:
     with pytest.raises(AttributeError, match="no attribute 'nonsense'"):
         ps2.nonsense  # noqa: B018
     assert all(hasattr(ps2, name) for name in ps2.__all__)
+    assert set(ps2._HOMES) | {"__version__"} == set(ps2.__all__)
+
+
+def test_every_error_is_exported() -> None:
+    tree = [PS2StreamError]
+    for error in tree:
+        tree += error.__subclasses__()
+    ours = {error.__name__ for error in tree if error.__module__ == "ps2stream.errors"}
+    assert ours <= set(ps2.__all__)
+    assert len(ours) >= 9
 
 
 def test_events_after_a_table_come_after_all_its_seqs() -> None:
@@ -84,7 +135,7 @@ def test_events_after_a_table_come_after_all_its_seqs() -> None:
 
 def test_a_subscription_that_is_not_accepted_says_why() -> None:
     matcher = ps2.Matcher(ps2.Settings(n_workers=1, stop_words=("the",)))
-    with pytest.raises(PS2StreamError, match=r"subscribe 's': .*stop words"):
+    with pytest.raises(ps2.RejectedError, match=r"^rejected: subscribe 's': .*stop words"):
         matcher.subscribe(ps2.Subscription("s", "the", LONDON))
 
 

@@ -10,8 +10,12 @@ stream in; every match comes out exactly once. This package offers matching in t
         ps2.Publication("m1", "Smoke and #Fire near the station", lat=51.5, lon=-0.1),
     ])
 
-The same as a stream on Spark is in :mod:`ps2stream.engines.spark`; the durable journal is in
-:mod:`ps2stream.journal`; what a match is, in :mod:`ps2stream.testing.oracle`.
+A :class:`Deployment` is the same with a journal and a job, in a directory: subscribe and publish from here or
+from the command line, and list, follow and explain what came of it. The stream on Spark is in
+:mod:`ps2stream.engines.spark`; the durable journal in :mod:`ps2stream.journal`; what a match is, in
+:mod:`ps2stream.testing.oracle`.
+
+All but Spark works with numpy, numba and pyarrow alone; :mod:`ps2stream.extras` says what else there is.
 """
 
 from __future__ import annotations
@@ -20,7 +24,23 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from ps2stream.balance.settings import AdjustmentSettings
     from ps2stream.config import Settings
+    from ps2stream.deployment.deployment import Deployment
+    from ps2stream.deployment.submission import Receipt
+    from ps2stream.engines.inline import Outcome
+    from ps2stream.errors import (
+        ConfigError,
+        ExpressionError,
+        JournalError,
+        MissingExtraError,
+        PS2StreamError,
+        RegionError,
+        Rejected,
+        RejectedError,
+        SchemaError,
+        StateError,
+    )
     from ps2stream.matcher import Matcher, event_table, match
     from ps2stream.model.matches import Match
     from ps2stream.model.publications import Publication
@@ -29,24 +49,52 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0"
 
-_HOMES = {
-    "Settings": "ps2stream.config",
-    "Matcher": "ps2stream.matcher",
-    "event_table": "ps2stream.matcher",
-    "match": "ps2stream.matcher",
-    "Match": "ps2stream.model.matches",
-    "Publication": "ps2stream.model.publications",
-    "Region": "ps2stream.model.space",
-    "Subscription": "ps2stream.model.subscriptions",
-    "Unsubscription": "ps2stream.model.subscriptions",
+_NAMES_OF = {
+    "ps2stream.balance.settings": ("AdjustmentSettings",),
+    "ps2stream.config": ("Settings",),
+    "ps2stream.deployment.deployment": ("Deployment",),
+    "ps2stream.deployment.submission": ("Receipt",),
+    "ps2stream.engines.inline": ("Outcome",),
+    "ps2stream.errors": (
+        "ConfigError",
+        "ExpressionError",
+        "JournalError",
+        "MissingExtraError",
+        "PS2StreamError",
+        "RegionError",
+        "Rejected",
+        "RejectedError",
+        "SchemaError",
+        "StateError",
+    ),
+    "ps2stream.matcher": ("Matcher", "event_table", "match"),
+    "ps2stream.model.matches": ("Match",),
+    "ps2stream.model.publications": ("Publication",),
+    "ps2stream.model.space": ("Region",),
+    "ps2stream.model.subscriptions": ("Subscription", "Unsubscription"),
 }
+_HOMES = {name: module for module, names in _NAMES_OF.items() for name in names}
 
 __all__ = [
+    "AdjustmentSettings",
+    "ConfigError",
+    "Deployment",
+    "ExpressionError",
+    "JournalError",
     "Match",
     "Matcher",
+    "MissingExtraError",
+    "Outcome",
+    "PS2StreamError",
     "Publication",
+    "Receipt",
     "Region",
+    "RegionError",
+    "Rejected",
+    "RejectedError",
+    "SchemaError",
     "Settings",
+    "StateError",
     "Subscription",
     "Unsubscription",
     "__version__",

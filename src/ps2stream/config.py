@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from pathlib import Path
 
 from ps2stream.balance.settings import AdjustmentSettings
 from ps2stream.errors import ConfigError
+from ps2stream.files import AnyPath, absolute
 from ps2stream.matching.contract import IndexSettings
 from ps2stream.model.space import WORLD, Grid
 from ps2stream.partitioning import PARTITIONERS
@@ -46,7 +46,7 @@ class Settings:
     sample_events: int = 200_000
     sample_prefix_events: int = 1_000_000
     sample_seed: int = 0
-    sample_file: Path | None = None
+    sample_file: AnyPath | None = None
     load: LoadFunction = "candidates"
     calibrate: bool = False
     adjustment: AdjustmentSettings = field(default_factory=AdjustmentSettings)
@@ -65,6 +65,8 @@ class Settings:
             raise ConfigError(f"partitioner must be one of {known}; got {self.partitioner!r}")
         if self.load not in LOAD_FUNCTIONS:
             raise ConfigError(f"load must be one of {', '.join(LOAD_FUNCTIONS)}; got {self.load!r}")
+        if self.sample_file is not None:
+            object.__setattr__(self, "sample_file", absolute(self.sample_file))
 
     def tokenizer(self) -> Tokenizer:
         return Tokenizer(self.stop_words)

@@ -5,16 +5,24 @@
     ├── RegionError          a region or a coordinate is out of its domain
     ├── SchemaError          a table lacks a column or has one of the wrong type
     ├── ConfigError          a setting is out of its range or contradicts another
+    │   └── MissingExtraError    an optional package is needed; says what to install
+    ├── RejectedError        events given by a Python call are not valid; knows them all
     ├── JournalError         a journal cannot be opened, read or written
     └── StateError           the state of a job is missing, foreign or damaged
 
 A message says where, what was needed and what came; of a long string it quotes an excerpt
-(:func:`quoted`). A bad *record* is no error: it leaves by the rejected output with its reason
-(see ``model.events``).
+(:func:`quoted`). In a stream a bad *record* is no error: it leaves by the rejected output with its reason
+(see ``model.events``). Who calls from Python has no such output to look at, so there it is raised unless
+asked otherwise.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import NamedTuple
+
+#: This many rejected events are named in a message.
+_NAMED = 3
 #: The most characters of a string that a message quotes.
 EXCERPT = 60
 
@@ -53,6 +61,50 @@ class SchemaError(PS2StreamError):
 
 class ConfigError(PS2StreamError):
     """A setting is out of its range or contradicts another."""
+
+
+class MissingExtraError(ConfigError, ImportError):
+    """What is asked for needs a package of an extra that is not installed."""
+
+    def __init__(self, what: str, modules: Sequence[str], extra: str) -> None:
+        super().__init__(f"{what} needs {', '.join(modules)}: pip install 'ps2stream[{extra}]'")
+        self.extra = extra
+
+
+class Rejected(NamedTuple):
+    """An event that is not accepted, and why; what it lacks is None.
+
+    ``row`` counts the records of a call from 0, where they have no ``seq`` yet.
+    """
+
+    op: str | None
+    id: str | None
+    reason: str
+    seq: int | None = None
+    row: int | None = None
+
+    def __str__(self) -> str:
+        return f"{self.op} {quoted(self.id)}: {self.reason}"
+
+    @property
+    def where(self) -> str:
+        """Say which of many it is."""
+        return f"row {self.row}" if self.seq is None else f"seq {self.seq}"
+
+
+class RejectedError(PS2StreamError):
+    """Some events of a call are not valid; ``rejected`` has all of them."""
+
+    def __init__(self, rejected: Sequence[Rejected], n_events: int) -> None:
+        super().__init__(f"rejected: {rejected[0]}" if n_events == 1 else _summary(rejected, n_events))
+        self.rejected = tuple(rejected)
+
+
+def _summary(rejected: Sequence[Rejected], n_events: int) -> str:
+    named = [f"{each.where}: {each}" for each in rejected[:_NAMED]]
+    if len(rejected) > _NAMED:
+        named.append(f"and {len(rejected) - _NAMED:,} more")
+    return f"{len(rejected):,} of {n_events:,} events rejected: {'; '.join(named)}"
 
 
 class JournalError(PS2StreamError):

@@ -1,4 +1,4 @@
-"""Files that are whole or not there: written aside, synced, then given their name."""
+"""Files: named once and for all, and whole or not there (written aside, synced, then given their name)."""
 
 from __future__ import annotations
 
@@ -10,6 +10,14 @@ from pathlib import Path
 from typing import BinaryIO
 
 from ps2stream.errors import StateError
+
+#: How a user may name a file or a directory.
+AnyPath = str | Path
+
+
+def absolute(path: AnyPath) -> Path:
+    """Fix what a path means where it comes in: a later change of directory must not change it."""
+    return Path(path).absolute()
 
 
 @contextlib.contextmanager

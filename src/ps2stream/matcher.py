@@ -11,10 +11,11 @@ import pyarrow as pa
 from ps2stream.balance.settings import AdjustmentSettings
 from ps2stream.config import Settings
 from ps2stream.engines.inline import InlineEngine, Outcome
-from ps2stream.errors import PS2StreamError, quoted
+from ps2stream.errors import quoted
 from ps2stream.model.events import conform
 from ps2stream.model.matches import Match
 from ps2stream.model.publications import Publication
+from ps2stream.model.rejections import OnRejected, check_choice, raise_rejected, rejected_rows
 from ps2stream.model.schemas import EVENTS, PUBLISH, SUBSCRIBE, UNSUBSCRIBE, empty
 from ps2stream.model.subscriptions import Subscription, Unsubscription
 from ps2stream.planning.first_plan import first_plan
@@ -70,11 +71,11 @@ class Matcher:
         return self._engine.process(batches[0] if batches else empty(EVENTS))
 
     def publish(self, publication: Publication) -> list[Match]:
-        """Return the matches of one publication."""
+        """Return the matches of one publication; raise RejectedError if it is not accepted."""
         return _matches(_accepted(self.process([publication])))
 
     def subscribe(self, subscription: Subscription) -> None:
-        """Begin a subscription, or replace the one of its id; raise why if it is not accepted."""
+        """Begin a subscription, or replace the one of its id; raise RejectedError if it is not accepted."""
         _accepted(self.process([subscription]))
 
     def unsubscribe(self, subscription_id: str) -> bool:
@@ -83,16 +84,22 @@ class Matcher:
         return bool(outcome.rejected.num_rows == 0)
 
 
-def _accepted(outcome: Outcome) -> Outcome:
-    if outcome.rejected.num_rows:
-        record = outcome.rejected.to_pylist()[0]
-        raise PS2StreamError(f"{record['op']} {quoted(record['id'])}: {record['reason']}")
+def match(
+    events: Events, settings: Settings | None = None, *, on_rejected: OnRejected = "raise"
+) -> list[Match]:
+    """Return the matches of an event log, ordered by publication.
+
+    Events that are not valid raise a RejectedError, whose ``rejected`` has each with its reason; with
+    ``on_rejected="skip"`` they are left out. :meth:`Matcher.process` returns both, matches and rejected.
+    """
+    check_choice(on_rejected)
+    events = events if isinstance(events, pa.Table | pa.RecordBatch) else event_table(events)
+    return _matches(_accepted(Matcher(settings).process(events), events.num_rows, on_rejected))
+
+
+def _accepted(outcome: Outcome, n_events: int = 1, on_rejected: OnRejected = "raise") -> Outcome:
+    raise_rejected(rejected_rows(outcome.rejected), n_events, on_rejected)
     return outcome
-
-
-def match(events: Events, settings: Settings | None = None) -> list[Match]:
-    """Return the matches of an event log, ordered by publication."""
-    return _matches(Matcher(settings).process(events))
 
 
 def _matches(outcome: Outcome) -> list[Match]:

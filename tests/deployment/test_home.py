@@ -21,10 +21,17 @@ def _home(*words: str) -> Home:
 
 def test_the_option_beats_the_variable_beats_the_default(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("PS2STREAM_HOME", raising=False)
-    assert _home().directory == Path("ps2stream-data")
+    assert _home().directory == Path.cwd() / "ps2stream-data"
     monkeypatch.setenv("PS2STREAM_HOME", "/srv/a")
     assert _home().directory == Path("/srv/a")
     assert _home("--home", "/srv/b").journal == Path("/srv/b/journal")
+
+
+def test_a_home_stays_where_it_was_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    home = Home(Path("alerts"))
+    monkeypatch.chdir("/")
+    assert home.journal == tmp_path / "alerts" / "journal"
 
 
 def test_stop_words_are_those_of_the_job(tmp_path: Path) -> None:

@@ -172,5 +172,5 @@ def test_there_may_be_more_workers_than_terms(n_workers: int) -> None:
 
 def test_a_missing_library_is_an_error_that_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "mtkahypar", None)
-    with pytest.raises(ConfigError, match="pip install mtkahypar"):
+    with pytest.raises(ConfigError, match=r"needs mtkahypar: pip install 'ps2stream\[hypergraph\]'"):
         hypergraph._mt_kahypar.__wrapped__()

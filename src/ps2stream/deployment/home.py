@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ps2stream.errors import StateError
+from ps2stream.files import absolute
 
 if TYPE_CHECKING:
     from ps2stream.config import Settings
@@ -26,6 +27,9 @@ class Home:
     """Where the parts of a deployment are; none of them need exist yet."""
 
     directory: Path
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "directory", absolute(self.directory))
 
     @property
     def journal(self) -> Path:

@@ -13,7 +13,9 @@ from typing import NamedTuple, Protocol
 
 import pyarrow as pa
 
+from ps2stream.deployment.home import Home
 from ps2stream.deployment.line_reader import MAX_LINES
+from ps2stream.deployment.live_subscriptions import live_subscriptions
 from ps2stream.deployment.records import (
     BadRecordError,
     Origin,
@@ -21,11 +23,12 @@ from ps2stream.deployment.records import (
     objects_in,
     publication_row,
     subscription_row,
+    unsubscription_row,
 )
-from ps2stream.errors import PS2StreamError
+from ps2stream.errors import PS2StreamError, quoted
 from ps2stream.journal import Journal
-from ps2stream.model.events import check_publications
-from ps2stream.model.schemas import EVENTS, PUBLICATIONS, PUBLISH, SUBSCRIBE, UPDATES
+from ps2stream.model.events import check_publications, rejection
+from ps2stream.model.schemas import EVENTS, PUBLICATIONS, PUBLISH, SUBSCRIBE, UNSUBSCRIBE, UPDATES
 from ps2stream.roles.update_compiler import compile_updates
 from ps2stream.text.tokenizer import Tokenizer
 
@@ -63,6 +66,18 @@ def subscriptions(stop_words: Iterable[str]) -> Kind:
     return Kind(SUBSCRIBE, "subscription", "subscribed", subscription_row, rejected_of, needs_id=True)
 
 
+def unsubscriptions(home: Home) -> Kind:
+    def rejected_of(events: pa.RecordBatch) -> pa.RecordBatch:
+        ids = events.column("id").to_pylist()
+        live = set(live_subscriptions(home, ids).column("id").to_pylist())
+        missing = {row: each for row, each in enumerate(ids) if each not in live}
+        return rejection(
+            events, {row: f"no live subscription has the id {quoted(each)}" for row, each in missing.items()}
+        )
+
+    return Kind(UNSUBSCRIBE, "subscription", "unsubscribed", unsubscription_row, rejected_of, needs_id=True)
+
+
 class Fault(NamedTuple):
     """A record that was rejected, and why."""
 
@@ -80,6 +95,16 @@ class Accepted(NamedTuple):
     is_generated: bool  # the id is ours
 
 
+class Checked(NamedTuple):
+    """Records of one append, as events; which of them are valid, and what is wrong with the others."""
+
+    records: Records
+    events: pa.RecordBatch
+    kept: list[int]
+    generated: set[int]
+    faults: list[Fault]
+
+
 class Receipts(Protocol):
     """Be told what became of each record, in the order of the input."""
 
@@ -92,6 +117,34 @@ class Receipts(Protocol):
     def lost(self, n_records: int) -> None:
         """Take notice of valid records that the journal could not keep; why is raised."""
         ...
+
+
+def check(kind: Kind, records: Records, faults: Iterable[Fault] = ()) -> Checked:
+    """Apply the rules of the job to records; ``faults`` are those that could not even be read."""
+    generated = _complete(kind, records)
+    events = pa.RecordBatch.from_pylist([row for _, row in records], schema=EVENTS)
+    rejected = kind.rejected_of(events)
+    numbers, reasons = rejected.column("seq").to_pylist(), rejected.column("reason").to_pylist()
+    found = [
+        Fault(records[number][0], reason, records[number][1].get("expression"))
+        for number, reason in zip(numbers, reasons, strict=True)
+    ]
+    bad = set(numbers)
+    kept = [number for number in range(len(records)) if number not in bad]
+    in_order = sorted([*faults, *found], key=lambda fault: fault.origin)
+    return Checked(records, events, kept, generated, in_order)
+
+
+def _complete(kind: Kind, records: Records) -> set[int]:
+    """Add what the input leaves open; return which records got an id that way."""
+    generated = set()
+    for number, (_, row) in enumerate(records):
+        row["op"] = kind.op
+        row["seq"] = number
+        if row["id"] is None and not kind.needs_id:
+            row["id"] = str(uuid.uuid4())
+            generated.add(number)
+    return generated
 
 
 @dataclass(slots=True)
@@ -133,37 +186,21 @@ class Intake:
             faults.append(Fault(Origin(line), str(error)))
 
     def _take(self, records: Records, faults: list[Fault]) -> None:
+        self.add(check(self.kind, records, faults))
+
+    def add(self, checked: Checked) -> None:
         """Append what is valid; report the rest in the order of the input, then what was accepted."""
-        generated = self._complete(records)
-        events = pa.RecordBatch.from_pylist([row for _, row in records], schema=EVENTS)
-        rejected = self.kind.rejected_of(events)
-        numbers, reasons = rejected.column("seq").to_pylist(), rejected.column("reason").to_pylist()
-        for number, reason in zip(numbers, reasons, strict=True):
-            origin, row = records[number]
-            faults.append(Fault(origin, reason, row.get("expression")))
-        for fault in sorted(faults, key=lambda fault: fault.origin):
+        records, events, kept, generated, faults = checked
+        for fault in faults:
             self.n_rejected += 1
             self.receipts.rejected(fault)
-        bad = set(numbers)
-        kept = [number for number in range(len(records)) if number not in bad]
         if kept:
-            seq = self._append(events.take(pa.array(kept)) if bad else events)
+            seq = self._append(events.take(pa.array(kept)) if len(kept) < len(records) else events)
             self.n_generated += len(generated.intersection(kept))
             self.receipts.accepted(
                 Accepted(records[number][0], records[number][1]["id"], seq + i, number in generated)
                 for i, number in enumerate(kept)
             )
-
-    def _complete(self, records: Records) -> set[int]:
-        """Add what the input leaves open; return which records got an id that way."""
-        generated = set()
-        for number, (_, row) in enumerate(records):
-            row["op"] = self.kind.op
-            row["seq"] = number
-            if row["id"] is None and not self.kind.needs_id:
-                row["id"] = str(uuid.uuid4())
-                generated.add(number)
-        return generated
 
     def _append(self, events: pa.RecordBatch) -> int:
         try:

@@ -22,6 +22,7 @@ from ps2stream.journal.packets import decode_updates
 from ps2stream.journal.positions import position_of
 from ps2stream.matching.contract import FOREVER
 from ps2stream.model.schemas import REJECTED
+from ps2stream.model.space import Region
 from ps2stream.registry.segments import BEGIN, BOUNDS, END, SEGMENT
 from ps2stream.roles.update_compiler import COMPILED_UPDATES, compile_updates
 from ps2stream.state.state import State
@@ -58,6 +59,12 @@ def live_subscriptions(home: Home, ids: Sequence[str] | None = None) -> pa.Table
         if journal.oldest() > 1 and not home.has_state:
             _LOG.warning("the journal was pruned and no job has kept a log: older ones are not shown")
         return settled(home, journal, lambda: _live(home, journal, ids))
+
+
+def at_point(live: pa.Table, lat: float, lon: float) -> pa.Table:
+    """Return the subscriptions (schema LIVE) whose region holds a point."""
+    corners = zip(*(live.column(name).to_pylist() for name in BOUNDS), strict=True)
+    return live.filter(pa.array([Region(*each).contains(lon, lat) for each in corners], pa.bool_()))
 
 
 def settled(home: Home, journal: Journal, read: Callable[[], pa.Table]) -> pa.Table:

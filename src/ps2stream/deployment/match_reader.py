@@ -19,6 +19,8 @@ from ps2stream.model.events import conform
 from ps2stream.model.schemas import MATCHES
 
 _NAME = re.compile(r"batch-(\d+)-(\d+)\.parquet")
+#: How often one who follows looks for new files.
+POLL_S = 0.2
 #: Clocks of file systems are coarse: a directory that changed this recently may change again unnoticed.
 _SETTLED_S = 2.0
 
@@ -59,6 +61,19 @@ class MatchReader:
                 matches = wanted.of(batch)
                 if matches.num_rows:
                     yield matches
+
+    def follow(
+        self, wanted: Wanted, *, timeout_s: float | None = None, poll_s: float = POLL_S
+    ) -> Iterator[pa.RecordBatch]:
+        """Yield matches as their files come, until none came for ``timeout_s``."""
+        last = time.monotonic()
+        while True:
+            for batch in self.read(wanted):
+                yield batch
+                last = time.monotonic()
+            if timeout_s is not None and time.monotonic() - last >= timeout_s:
+                return
+            time.sleep(poll_s)
 
     def _new_names(self) -> list[str]:
         # Listing a directory of very many files several times a second would keep a core busy.

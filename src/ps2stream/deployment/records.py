@@ -34,7 +34,11 @@ class Origin(NamedTuple):
 
 def objects_in(document: bytes, line: int | None) -> Iterator[tuple[Origin, object]]:
     """Decode one JSON text; a FeatureCollection stands for its features."""
-    value = _decode(document)
+    return features_in(_decode(document), line)
+
+
+def features_in(value: object, line: int | None) -> Iterator[tuple[Origin, object]]:
+    """Return the features of a FeatureCollection; anything else stands for itself."""
     if isinstance(value, dict) and value.get("type") == "FeatureCollection":
         features = value.get("features")
         if not isinstance(features, list):
@@ -75,6 +79,11 @@ def subscription_row(value: object) -> Row:
             corners = [record.get(name) for name in CORNERS]
     values = [_number(corner, name) for corner, name in zip(corners, CORNERS, strict=True)]
     return {**row, **dict(zip(CORNERS, values, strict=True))}
+
+
+def unsubscription_row(value: object) -> Row:
+    """Read the id of a subscription."""
+    return {"id": _text(value, "id")}
 
 
 def _decode(document: bytes) -> object:

@@ -17,6 +17,7 @@ import numpy as np
 import pyarrow as pa
 
 from ps2stream.errors import JournalError
+from ps2stream.files import AnyPath, absolute
 from ps2stream.journal import database
 from ps2stream.journal.packets import JournalPacket, PacketSpan, checksum, cut_to_packets, encode, verify
 from ps2stream.model.events import conform
@@ -71,13 +72,13 @@ class Journal:
         self._next_truncation_bytes = database.MAX_LOG_BYTES
 
     @classmethod
-    def open(cls, directory: Path, *, create: bool = False, durable: bool = True) -> Journal:
+    def open(cls, directory: AnyPath, *, create: bool = False, durable: bool = True) -> Journal:
         """Open the journal of a directory; ``create`` makes the directory and the journal if missing.
 
         Without ``durable`` an append survives the death of the process, but the newest ones
         may not survive a power cut.
         """
-        path = Path(directory) / FILE_NAME
+        path = absolute(directory) / FILE_NAME
         if create:
             database.create(path)
         return cls(path, database.connect(path, durable=durable))

@@ -55,25 +55,34 @@ class Updates(NamedTuple):
 
 def conform(events: pa.Table | pa.RecordBatch, schema: pa.Schema = EVENTS, where: str = "events") -> Any:
     """Select and cast the columns of a schema; say which one is missing or of the wrong type."""
+    check_columns(events.schema, schema, where)
     columns = []
     for field in schema:
-        n_found = events.schema.names.count(field.name)
-        if n_found == 0:
-            raise SchemaError(
-                f"{where}: column {field.name!r} ({field.type}) is missing; found {events.schema.names}"
-            )
-        if n_found > 1:
-            raise SchemaError(f"{where}: column {field.name!r} must be there once; got it {n_found} times")
         column = events.column(field.name)
         if column.type != field.type:
-            if not _castable(column.type, field.type):
-                raise SchemaError(f"{where}: column {field.name!r} must be {field.type}; got {column.type}")
             try:
                 column = column.cast(field.type)
             except pa.ArrowInvalid as error:
                 raise SchemaError(f"{where}: column {field.name!r}: {error}") from error
         columns.append(column)
     return type(events).from_arrays(columns, schema=schema)
+
+
+def check_columns(found: pa.Schema, wanted: pa.Schema = EVENTS, where: str = "events") -> None:
+    """Raise unless the columns of a schema are there, once, and of types that can be cast to its own."""
+    for field in wanted:
+        indices = found.get_all_field_indices(field.name)
+        if not indices:
+            raise SchemaError(
+                f"{where}: column {field.name!r} ({field.type}) is missing; found {found.names}"
+            )
+        if len(indices) > 1:
+            raise SchemaError(
+                f"{where}: column {field.name!r} must be there once; got it {len(indices)} times"
+            )
+        came = found.field(indices[0]).type
+        if came != field.type and not _castable(came, field.type):
+            raise SchemaError(f"{where}: column {field.name!r} must be {field.type}; got {came}")
 
 
 def _castable(found: pa.DataType, wanted: pa.DataType) -> bool:

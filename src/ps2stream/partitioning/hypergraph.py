@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from ps2stream.arrays import Float64s, Int32s, Int64s, Ragged
-from ps2stream.errors import ConfigError
+from ps2stream.extras import require
 from ps2stream.model.space import Grid
 from ps2stream.partitioning.frequency import MAX_TERMS, heaviest
 from ps2stream.partitioning.grid import DENSE, PLAN_BITS, dense_bounds
@@ -169,10 +169,7 @@ def _partition(
 @cache
 def _mt_kahypar() -> tuple[Any, Any]:
     """Load the library and start its threads, which a process may do once; one thread, one result."""
-    try:
-        import mtkahypar
-    except ImportError as error:
-        raise ConfigError(
-            "partitioner hypergraph needs Mt-KaHyPar; install it with: pip install mtkahypar"
-        ) from error
+    require("partitioner hypergraph", "hypergraph")
+    import mtkahypar
+
     return mtkahypar, mtkahypar.initialize(1, False)

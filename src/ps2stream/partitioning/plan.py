@@ -12,14 +12,13 @@ import math
 import zipfile
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
-from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
 from ps2stream.arrays import Int32s, Int64s, UInt64s
 from ps2stream.errors import StateError
-from ps2stream.files import whole_file
+from ps2stream.files import AnyPath, absolute, whole_file
 from ps2stream.kernels import kernel, signed
 from ps2stream.model.space import Grid
 from ps2stream.partitioning.kdt_tree import KdtTree
@@ -177,7 +176,7 @@ class Plan:
         """Return the worker that owns a term at a point."""
         return int(owner(self.h1, self.grid.cell(lon, lat), np.uint64(term)))
 
-    def save(self, path: Path) -> None:
+    def save(self, path: AnyPath) -> None:
         """Write the plan so that a crash leaves the old file or the new one."""
         about = {
             "number": self.number,
@@ -188,11 +187,12 @@ class Plan:
             "tree": self.tree.as_dict() if self.tree else None,
         }
         arrays = {**self.h1._asdict(), **self.frequencies._asdict()}
-        with whole_file(path) as file:
+        with whole_file(absolute(path)) as file:
             np.savez(file, about=np.array(json.dumps(about)), **arrays)
 
     @classmethod
-    def load(cls, path: Path) -> Plan:
+    def load(cls, path: AnyPath) -> Plan:
+        path = absolute(path)
         try:
             with path.open("rb") as data, np.load(data, allow_pickle=False) as file:
                 about = json.loads(str(file["about"]))

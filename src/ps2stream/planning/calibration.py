@@ -16,6 +16,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from ps2stream.arrays import Float64s, Int64s
+from ps2stream.extras import require
 from ps2stream.partitioning.grid import GridPartitioner
 from ps2stream.partitioning.load import STANDARD_COSTS, Costs, LoadFunction
 from ps2stream.partitioning.sample import Sample, digest_of, some_of
@@ -82,6 +83,7 @@ def fit(trials: Sequence[Trial], standard: Costs) -> Costs:
     An error counts by its share of the measured time, so that light workers have a say. The standard costs
     are one more observation each, which decides only where the trials cannot: without candidates, say.
     """
+    require("the calibration of costs", "calibrate")
     from scipy.optimize import nnls
 
     expected = np.array([standard.match, standard.publication, standard.insert, standard.delete])
@@ -116,6 +118,7 @@ def prediction(trials: Sequence[Trial], costs: Costs) -> Prediction:
 
 def rank_correlation(a: Float64s, b: Float64s) -> float:
     """Return Spearman's rank correlation; NaN where one side is all the same."""
+    require("rank correlation", "calibrate")
     from scipy.stats import spearmanr
 
     if np.ptp(a) == 0 or np.ptp(b) == 0:

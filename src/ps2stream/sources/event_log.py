@@ -13,6 +13,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from ps2stream.errors import SchemaError
+from ps2stream.files import AnyPath, absolute
 from ps2stream.model.events import conform
 from ps2stream.model.schemas import EVENTS
 
@@ -23,8 +24,8 @@ class EventLog:
     Files that are sorted, as a log should be, are streamed; others are sorted in memory first.
     """
 
-    def __init__(self, path: Path) -> None:
-        files = [(each, _open(each)) for each in _parquet_files(path)]
+    def __init__(self, path: AnyPath) -> None:
+        files = [(each, _open(each)) for each in _parquet_files(absolute(path))]
         self.n_events = sum(file.metadata.num_rows for _, file in files)
         spans = []
         self.is_sorted = True

@@ -23,7 +23,7 @@ from ps2stream.engines.spark.stream import (
     some_of_both,
     stream_matches,
 )
-from ps2stream.errors import ConfigError, JournalError, StateError
+from ps2stream.errors import ConfigError, JournalError, SchemaError, StateError
 from ps2stream.model.schemas import EVENTS, MATCHES
 from ps2stream.model.space import WORLD, Grid
 from ps2stream.partitioning.plan import Plan, owners_of_cells
@@ -160,6 +160,18 @@ def test_finite_and_endless_dataframes_are_not_confused(spark: SparkSession, tmp
         events_stream(finite, tmp_path / "state", tmp_path / "out", SETTINGS).__enter__()
     with pytest.raises(ConfigError, match="use events_stream"):
         match_events(endless)
+
+
+def test_a_dataframe_that_holds_no_events_is_told_of_at_the_call(spark: SparkSession, tmp_path: Path) -> None:
+    wrong = spark.createDataFrame([], from_arrow_schema(EVENTS)).drop("expression")
+    with pytest.raises(SchemaError, match=r"events: column 'expression' \(string\) is missing"):
+        match_events(wrong)
+    (tmp_path / "events").mkdir()
+    endless = files_of(spark, tmp_path / "events")
+    text = endless.withColumn("lat", endless["lat"].cast("string"))
+    with pytest.raises(SchemaError, match="column 'lat' must be double; got string"):
+        events_stream(text, tmp_path / "state", tmp_path / "out", SETTINGS).__enter__()
+    assert not (tmp_path / "state").exists()
 
 
 def test_a_second_job_on_a_state_is_refused(spark: SparkSession, place: Place) -> None:

@@ -7,6 +7,7 @@ import sys
 from typing import Any
 
 from ps2stream.cli.options.settings import add_settings, settings_from
+from ps2stream.extras import require
 
 _DESCRIPTION = """\
 Run the whole system on this machine, on a made-up but realistic stream.
@@ -58,6 +59,7 @@ def add_parser(subparsers: Any) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
+    require("ps2stream demo", "demo")
     from ps2stream.demo.show import DRIFTING, DemoSettings, Show
     from ps2stream.demo.summary import summary
     from ps2stream.demo.view import open_view

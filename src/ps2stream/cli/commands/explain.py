@@ -9,12 +9,10 @@ from ps2stream.cli import exits
 from ps2stream.cli.options.arguments import bounds, point, unicode_text
 from ps2stream.cli.options.home import add_home, home_from
 from ps2stream.cli.render.output import print_json
-from ps2stream.deployment.home import Home
 
 if TYPE_CHECKING:
     from ps2stream.deployment.publication_lookup import KnownPublication
     from ps2stream.deployment.subscription_history import Version
-    from ps2stream.partitioning.plan import Plan
 
 _DESCRIPTION = """\
 Say why a publication does or does not match a subscription: the terms of the text, each clause of the
@@ -63,13 +61,10 @@ def add_parser(subparsers: Any) -> None:
 def run(arguments: argparse.Namespace) -> int:
     _check_usage(arguments)
     from ps2stream.cli.render.explanation_text import object_of, text_of
-    from ps2stream.deployment.explanation import explain
-    from ps2stream.text.tokenizer import Tokenizer
+    from ps2stream.deployment.deployment import Deployment
 
-    home = home_from(arguments)
-    publication = _publication(arguments, home)
-    version = _version(arguments, home, publication)
-    explanation = explain(publication, version, Tokenizer(home.stop_words()), _plan(home, version))
+    deployment = Deployment(home_from(arguments).directory)
+    explanation = deployment.explain(_publication(arguments), _subscription(arguments))
     if arguments.json:
         print_json(object_of(explanation))
     else:
@@ -86,36 +81,23 @@ def _check_usage(arguments: argparse.Namespace) -> None:
             arguments.parser.error(f"either --{by_id} is needed, or --{given[0]} and --{given[1]}")
 
 
-def _publication(arguments: argparse.Namespace, home: Home) -> KnownPublication:
-    from ps2stream.deployment.publication_lookup import KnownPublication, publication_with_id
+def _publication(arguments: argparse.Namespace) -> str | KnownPublication:
+    from ps2stream.deployment.publication_lookup import KnownPublication
     from ps2stream.errors import RegionError
-    from ps2stream.journal import Journal
     from ps2stream.model.space import check_point
 
     if arguments.publication is not None:
-        with Journal.open(home.journal) as journal:
-            return publication_with_id(journal, arguments.publication)
+        return str(arguments.publication)
     lat, lon = arguments.at
     if reason := check_point(lon, lat):
         raise RegionError(reason)
     return KnownPublication(lat, lon, arguments.text)
 
 
-def _version(arguments: argparse.Namespace, home: Home, publication: KnownPublication) -> Version:
-    from ps2stream.deployment.subscription_history import Version, version_for, versions_of
+def _subscription(arguments: argparse.Namespace) -> str | Version:
+    from ps2stream.deployment.subscription_history import Version
     from ps2stream.model.space import Region
 
     if arguments.subscription is not None:
-        return version_for(versions_of(home, arguments.subscription), publication.seq)
+        return str(arguments.subscription)
     return Version(arguments.expression, Region(*arguments.region))
-
-
-def _plan(home: Home, version: Version) -> Plan | None:
-    """Return the plan that a version is routed by: of two, the older one if it began before the newer."""
-    from ps2stream.state.state import State
-
-    if not home.has_state:
-        return None
-    state = State(home.state)
-    routing = state.routing()
-    return state.plan(routing.newest if version.seq_from is None else routing.of(version.seq_from))

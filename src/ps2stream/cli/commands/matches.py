@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-import time
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
@@ -32,8 +31,6 @@ examples:
   ps2stream matches --follow --new --json
   ps2stream matches --follow --limit 1        wait for the first one
 """
-
-_POLL_S = 0.2
 
 
 def add_parser(subparsers: Any) -> None:
@@ -106,12 +103,8 @@ def _show(reader: MatchReader, wanted: Wanted, texts: _Texts | None, arguments: 
 
 
 def _polled(reader: MatchReader, wanted: Wanted, *, follow: bool) -> Iterator[list[dict[str, Any]]]:
-    while True:
-        for batch in reader.read(wanted):
-            yield batch.to_pylist()
-        if not follow:
-            return
-        time.sleep(_POLL_S)
+    for batch in reader.follow(wanted) if follow else reader.read(wanted):
+        yield batch.to_pylist()
 
 
 def _cells(row: dict[str, Any]) -> list[Any]:

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 from ps2stream.cli.options.output_file import check_place
 from ps2stream.cli.options.settings import add_plan_settings, settings_from
 from ps2stream.cli.render.output import note, print_json
+from ps2stream.errors import MissingExtraError
+from ps2stream.extras import require
 
 if TYPE_CHECKING:
     from ps2stream.cli.render.plan_figures import PlanFigures
@@ -69,7 +71,8 @@ def add_parser(subparsers: Any) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     _check_usage(arguments)
-    from ps2stream.partitioning import PARTITIONERS
+    if arguments.draw:
+        require("ps2stream partition --draw", "plot")
     from ps2stream.planning.first_plan import costs_of, log_sample
     from ps2stream.sources.event_log import EventLog
 
@@ -87,7 +90,7 @@ def run(arguments: argparse.Namespace) -> int:
         say("measuring costs")
     costs = costs_of(sample, settings)
     done = []
-    for name in PARTITIONERS if arguments.all else (settings.partitioner,):
+    for name in _all_partitioners() if arguments.all else (settings.partitioner,):
         say(f"{name}: planning")
         plan, build_s = _planned(name, sample, costs, settings)
         say(f"{name}: trying the plan")
@@ -99,6 +102,18 @@ def run(arguments: argparse.Namespace) -> int:
     if not arguments.json:
         _print_text(arguments, done)
     return 0
+
+
+def _all_partitioners() -> list[str]:
+    """Return the names of all partitioners that can be had here; tell which one cannot."""
+    from ps2stream.partitioning import PARTITIONERS
+
+    try:
+        require("hypergraph", "hypergraph")
+    except MissingExtraError as error:
+        note(f"ps2stream: left out: {error}")
+        return [name for name in PARTITIONERS if name != "hypergraph"]
+    return list(PARTITIONERS)
 
 
 def _check_usage(arguments: argparse.Namespace) -> None:

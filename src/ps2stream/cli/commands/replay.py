@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from ps2stream.cli.options.output_file import check_place
 from ps2stream.cli.options.settings import add_plan_file, add_settings, settings_and_plan
+from ps2stream.extras import require
 
 if TYPE_CHECKING:
     from ps2stream.config import Settings
@@ -72,6 +73,8 @@ def add_parser(subparsers: Any) -> None:
 def run(arguments: argparse.Namespace) -> int:
     import time
 
+    if arguments.engine == "microbatch":
+        require("ps2stream replay --engine microbatch", "spark")
     from ps2stream.cli.render.progress import open_progress
     from ps2stream.sinks.parquet import Sink
     from ps2stream.sources.event_log import EventLog

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import argparse
-import time
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ps2stream.cli import exits
 from ps2stream.cli.options.arguments import count
 from ps2stream.cli.options.home import add_home, home_from
 from ps2stream.cli.render.output import print_json
-from ps2stream.deployment.home import state_of
+
+if TYPE_CHECKING:
+    from ps2stream.cli.render.load_figures import LoadFigures
 
 _DESCRIPTION = """\
 Show how the load is spread over the workers of a job, over a window of the newest publications.
@@ -58,34 +59,31 @@ def add_parser(subparsers: Any) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    state = state_of(home_from(arguments))
-    status = state.read_status()
+    from ps2stream.cli.render.load_figures import LoadFigures
+    from ps2stream.deployment.deployment import Deployment
+
+    status = Deployment(home_from(arguments).directory).status()
+    figures = None if status["age_s"] is None else LoadFigures.of(status)
     if arguments.json:
-        _print_json(state.is_running(), status, arguments.cells)
+        _print_json(status, arguments.cells)
     else:
-        _print_text(state.is_running(), status, arguments.cells)
+        _print_text(status, figures, arguments.cells)
     return exits.DONE
 
 
-def _print_json(is_running: bool, status: dict[str, Any] | None, n_cells: int) -> None:
-    from ps2stream.cli.render.load_figures import LoadFigures
-
-    shown: dict[str, Any] = {"running": is_running, "age_s": None}
-    if status is not None:
-        shown["age_s"] = round(max(0.0, time.time() - LoadFigures.of(status).at), 3)
+def _print_json(status: dict[str, Any], n_cells: int) -> None:
+    if status["age_s"] is not None:
         workers = [{**worker, "cells": worker["cells"][:n_cells]} for worker in status["workers"]]
-        shown = {**shown, **status, "workers": workers}
-    print_json(shown)
+        status = {**status, "age_s": round(status["age_s"], 3), "workers": workers}
+    print_json(status)
 
 
-def _print_text(is_running: bool, status: dict[str, Any] | None, n_cells: int) -> None:
-    from ps2stream.cli.render.load_figures import LoadFigures
+def _print_text(status: dict[str, Any], figures: LoadFigures | None, n_cells: int) -> None:
     from ps2stream.cli.render.load_table import ago, print_loads
 
-    doing = "the job runs" if is_running else "the job does not run"
-    if status is None:
+    doing = "the job runs" if status["running"] else "the job does not run"
+    if figures is None:
         print(f"{doing}; {_NOTHING_YET}")
         return
-    figures = LoadFigures.of(status)
-    print(f"{doing}; figures of {ago(time.time() - figures.at)}, after batch {figures.batch_id}")
+    print(f"{doing}; figures of {ago(status['age_s'])}, after batch {figures.batch_id}")
     print_loads(figures, n_cells)

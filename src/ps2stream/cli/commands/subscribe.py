@@ -85,10 +85,13 @@ def _check_usage(arguments: argparse.Namespace) -> None:
 
 
 def _subscribe(arguments: argparse.Namespace) -> int:
-    from ps2stream.deployment.single_updates import subscribe
+    from ps2stream.deployment.deployment import Deployment
+    from ps2stream.model.space import Region
+    from ps2stream.model.subscriptions import Subscription
 
-    region: Bounds = arguments.region or _square(arguments)
-    seq = subscribe(home_from(arguments), arguments.id, arguments.expression, region)
+    region = Region(*(arguments.region or _square(arguments)))
+    subscription = Subscription(arguments.id, arguments.expression, region)
+    seq = Deployment(home_from(arguments).directory).subscribe(subscription).seqs[0]
     if arguments.json:
         print_json({"id": arguments.id, "seq": seq})
     else:

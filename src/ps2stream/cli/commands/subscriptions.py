@@ -49,22 +49,14 @@ def add_parser(subparsers: Any) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    from ps2stream.deployment.live_subscriptions import live_subscriptions
-    from ps2stream.errors import RegionError
-    from ps2stream.model.space import Region, check_point
+    from ps2stream.deployment.deployment import Deployment
 
-    if arguments.at is not None:
-        lat, lon = arguments.at
-        if reason := check_point(lon, lat):
-            raise RegionError(reason)
-    table = live_subscriptions(home_from(arguments), arguments.id)
+    table = Deployment(home_from(arguments).directory).subscriptions(arguments.id, at=arguments.at)
     columns = Columns("id", "since", "region", "expression")
     for batch in table.to_batches(max_chunksize=_ROWS_AT_ONCE):
         lines = []
         for row in batch.to_pylist():
             region = [row[name] for name in ("min_lon", "min_lat", "max_lon", "max_lat")]
-            if arguments.at is not None and not Region(*region).contains(lon, lat):
-                continue
             if arguments.json:
                 since = {"id": row["id"], "since": row["seq"]}
                 print_json({**since, "region": region, "expression": row["expression"]})

@@ -9,7 +9,6 @@ from ps2stream.cli import exits
 from ps2stream.cli.options.arguments import unicode_text
 from ps2stream.cli.options.home import add_home, home_from
 from ps2stream.cli.render.output import complain, print_json, safe
-from ps2stream.errors import quoted
 
 _DESCRIPTION = """\
 End subscriptions: they match no publication that comes after.
@@ -40,20 +39,14 @@ def add_parser(subparsers: Any) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    from ps2stream.deployment.live_subscriptions import live_subscriptions
-    from ps2stream.deployment.single_updates import unsubscribe
+    from ps2stream.deployment.deployment import Deployment
 
-    home = home_from(arguments)
-    wanted = list(dict.fromkeys(arguments.ids))
-    live = set(live_subscriptions(home, wanted).column("id").to_pylist())
-    known = [subscription_id for subscription_id in wanted if subscription_id in live]
-    for subscription_id in wanted:
-        if subscription_id not in live:
-            complain(f"no live subscription has the id {quoted(subscription_id)}")
-    seqs = unsubscribe(home, known) if known else []
-    for subscription_id, seq in zip(known, seqs, strict=True):
+    receipt = Deployment(home_from(arguments).directory).unsubscribe(arguments.ids, on_rejected="skip")
+    for rejected in receipt.rejected:
+        complain(rejected.reason)
+    for subscription_id, seq in zip(receipt.ids, receipt.seqs, strict=True):
         if arguments.json:
             print_json({"id": subscription_id, "seq": seq})
         else:
             print(f"unsubscribed {safe(subscription_id)!r} at seq {seq}")
-    return exits.DONE if len(known) == len(wanted) else exits.PARTLY
+    return exits.PARTLY if receipt.rejected else exits.DONE

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ps2stream.cli.options.adjustment import add_adjustment_settings, adjustment_from
+from ps2stream.extras import require
 
 if TYPE_CHECKING:
     from ps2stream.balance.settings import AdjustmentSettings
@@ -125,6 +126,11 @@ def settings_from(arguments: argparse.Namespace, adjustment: AdjustmentSettings 
         for name, value in vars(arguments).items()
         if name in _FIELDS and value is not None
     }
+    # Told before Spark starts, a sample is drawn or old results go.
+    if given.get("partitioner") == "hypergraph":
+        require("partitioner hypergraph", "hypergraph")
+    if given.get("calibrate"):
+        require("--calibrate", "calibrate")
     if given.get("sample_file") is not None and getattr(arguments, "plan", None) is None:
         # What is wrong with it is noticed before Spark starts or old results go. A plan makes it needless.
         EventLog(given["sample_file"])

@@ -1,4 +1,4 @@
-"""Plans side by side: a table on a terminal, plain columns elsewhere."""
+"""Plans side by side: a table on a terminal, plain columns elsewhere or without rich."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from collections.abc import Sequence
 
 from ps2stream.cli.render.output import Columns
 from ps2stream.cli.render.plan_figures import PlanFigures
+from ps2stream.extras import is_installed
 
 _HEADERS = (
     "partitioner",
@@ -33,7 +34,8 @@ fan-out: workers that a publication goes to; discarded: publications that go to 
 def print_table(figures: Sequence[PlanFigures]) -> None:
     """Print a row for each plan."""
     rows = [_cells(each) for each in figures]
-    if sys.stdout.isatty() and os.environ.get("TERM", "") not in ("", "dumb"):
+    is_terminal = sys.stdout.isatty() and os.environ.get("TERM", "") not in ("", "dumb")
+    if is_terminal and is_installed("rich"):
         _print_rich(rows)
     else:
         Columns(*_HEADERS).write(rows)

@@ -1,4 +1,4 @@
-"""Progress of long work: a bar on a terminal, a line every few seconds elsewhere."""
+"""Progress of long work: a bar on a terminal, a line every few seconds elsewhere or without rich."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ import contextlib
 import sys
 import time
 from collections.abc import Callable, Iterator
+
+from ps2stream.extras import is_installed
 
 Advance = Callable[[int, str], None]
 _LINE_EVERY_S = 5.0
@@ -16,7 +18,7 @@ def open_progress(what: str, total: int, *, quiet: bool = False) -> Iterator[Adv
     """Yield a function that takes (done so far, a few words); all output goes to stderr."""
     if quiet:
         yield lambda done, words: None
-    elif sys.stderr.isatty():
+    elif sys.stderr.isatty() and is_installed("rich"):
         yield from _bar(what, total)
     else:
         yield _lines(what, total)

@@ -11,9 +11,14 @@ watch, meter   what a running stream reports
 
 from __future__ import annotations
 
-from ps2stream.engines.spark.session import local_session
-from ps2stream.engines.spark.source import JournalSource
-from ps2stream.engines.spark.stream import (
+from ps2stream.extras import require
+
+# Before the modules below import pyspark: its own ImportError would not say what to install.
+require("ps2stream.engines.spark", "spark")
+
+from ps2stream.engines.spark.session import local_session  # noqa: E402
+from ps2stream.engines.spark.source import JournalSource  # noqa: E402
+from ps2stream.engines.spark.stream import (  # noqa: E402
     events_stream,
     journal_stream,
     match_events,

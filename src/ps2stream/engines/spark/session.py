@@ -6,12 +6,12 @@ import contextlib
 import os
 import sys
 from collections.abc import Iterator
-from pathlib import Path
 
 import pyarrow as pa
 from pyspark.sql import SparkSession
 
 from ps2stream.engines.spark.java import require_java
+from ps2stream.files import AnyPath, absolute
 
 _SETTINGS = {
     "spark.python.daemon.module": "ps2stream.engines.spark.daemon",
@@ -44,7 +44,7 @@ _SETTINGS = {
 
 
 def local_session(
-    app_name: str, *, cores: int | None = None, memory: str = "2g", log: Path | None = None
+    app_name: str, *, cores: int | None = None, memory: str = "2g", log: AnyPath | None = None
 ) -> SparkSession:
     """Return a session on this machine with settings that suit PS2Stream.
 
@@ -69,11 +69,12 @@ def local_session(
 
 
 @contextlib.contextmanager
-def _stderr_to(path: Path | None) -> Iterator[None]:
+def _stderr_to(path: AnyPath | None) -> Iterator[None]:
     """Let processes that are started meanwhile inherit a file as their stderr."""
     if path is None:
         yield
         return
+    path = absolute(path)
     sys.stderr.flush()
     kept = os.dup(2)
     path.parent.mkdir(parents=True, exist_ok=True)

@@ -18,10 +18,12 @@ from pyspark.sql.streaming.query import StreamingQuery
 from ps2stream.adjusting.controller import Controller, controller_of
 from ps2stream.config import Settings
 from ps2stream.engines.kernel_warmup import warm
+from ps2stream.engines.spark.dataframes import check_events
 from ps2stream.engines.spark.job import SNAPSHOT_EVERY, BatchDone, MicroBatchJob
 from ps2stream.engines.spark.offsets import batch_range
 from ps2stream.engines.spark.source import NAME, JournalSource
 from ps2stream.errors import ConfigError
+from ps2stream.files import AnyPath, absolute
 from ps2stream.journal import Journal
 from ps2stream.model.events import conform
 from ps2stream.model.schemas import EVENTS, MATCHES, PUBLISH, empty
@@ -39,9 +41,9 @@ def _ignore(done: BatchDone) -> None:
 @contextlib.contextmanager
 def journal_stream(
     spark: SparkSession,
-    journal: Path,
-    state: Path,
-    out: Path,
+    journal: AnyPath,
+    state: AnyPath,
+    out: AnyPath,
     settings: Settings,
     *,
     plan: Plan | None = None,
@@ -58,6 +60,7 @@ def journal_stream(
     snapshot takes the place of the subscription log. ``controller``: who adjusts the load, if not the one
     that the settings ask for.
     """
+    journal, state, out = absolute(journal), absolute(state), absolute(out)
     Journal.open(journal).close()  # a missing or damaged one is reported before Spark starts
     with State(state).locked(), ThreadPoolExecutor(1, "replanning") as background:
         job = MicroBatchJob(
@@ -98,8 +101,8 @@ def journal_stream(
 @contextlib.contextmanager
 def events_stream(
     events: DataFrame,
-    state: Path,
-    out: Path,
+    state: AnyPath,
+    out: AnyPath,
     settings: Settings,
     *,
     sample: pa.RecordBatch | None = None,
@@ -114,6 +117,8 @@ def events_stream(
     """
     if not events.isStreaming:
         raise ConfigError("events_stream needs a streaming DataFrame; use match_events for a finite one")
+    check_events(events)
+    state, out = absolute(state), absolute(out)
     with State(state).locked(), ThreadPoolExecutor(1, "replanning") as background:
         if not State.exists(state):
             State.create(state, first_plan(empty(EVENTS) if sample is None else sample, settings), settings)
@@ -137,6 +142,7 @@ def match_events(events: DataFrame, settings: Settings | None = None) -> DataFra
     """
     if events.isStreaming:
         raise ConfigError("match_events needs a finite DataFrame; use events_stream for a stream")
+    check_events(events)
     settings = settings or Settings()
     directory = Path(tempfile.mkdtemp(prefix="ps2stream-"))
     atexit.register(shutil.rmtree, directory, ignore_errors=True)
@@ -149,15 +155,16 @@ def match_events(events: DataFrame, settings: Settings | None = None) -> DataFra
     return read_matches(events.sparkSession, out)
 
 
-def read_matches(spark: SparkSession, out: Path) -> DataFrame:
+def read_matches(spark: SparkSession, out: AnyPath) -> DataFrame:
     """Read the matches that are in a sink now."""
-    return spark.read.schema(from_arrow_schema(MATCHES)).parquet(str(Sink(out).matches))
+    return spark.read.schema(from_arrow_schema(MATCHES)).parquet(str(Sink(absolute(out)).matches))
 
 
-def stream_matches(spark: SparkSession, out: Path) -> DataFrame:
+def stream_matches(spark: SparkSession, out: AnyPath) -> DataFrame:
     """Read the matches of a sink as a stream: those that are there and those to come, each once."""
-    Sink(out).prepare()
-    return spark.readStream.schema(from_arrow_schema(MATCHES)).parquet(str(Sink(out).matches))
+    sink = Sink(absolute(out))
+    sink.prepare()
+    return spark.readStream.schema(from_arrow_schema(MATCHES)).parquet(str(sink.matches))
 
 
 def _start(

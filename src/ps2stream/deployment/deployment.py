@@ -1,0 +1,176 @@
+"""A deployment for Python: what the command line does with a home directory, as methods."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+import pyarrow as pa
+
+from ps2stream.balance.adjustments import Adjustment
+from ps2stream.deployment import intake
+from ps2stream.deployment.explanation import Explanation, explain
+from ps2stream.deployment.home import Home, state_of
+from ps2stream.deployment.live_subscriptions import at_point, live_subscriptions
+from ps2stream.deployment.match_reader import POLL_S, MatchReader, Wanted
+from ps2stream.deployment.plan_lookup import plan_for
+from ps2stream.deployment.publication_lookup import KnownPublication, publication_with_id
+from ps2stream.deployment.submission import Receipt, Record, submit
+from ps2stream.deployment.subscription_history import Version, version_for, versions_of
+from ps2stream.errors import RegionError, StateError
+from ps2stream.files import AnyPath, absolute
+from ps2stream.journal import Journal
+from ps2stream.model.matches import Match
+from ps2stream.model.publications import Publication
+from ps2stream.model.rejections import OnRejected
+from ps2stream.model.schemas import MATCHES
+from ps2stream.model.space import check_point
+from ps2stream.model.subscriptions import Subscription
+from ps2stream.sinks.parquet import Sink
+from ps2stream.text.tokenizer import Tokenizer
+
+
+class Deployment:
+    """One deployment, by its home directory; it keeps nothing open from one call to the next.
+
+    ``subscribe``, ``publish`` and ``unsubscribe`` add to the journal, from which a job (``ps2stream run``)
+    takes them; the directory is made when it is needed. The rest looks and changes nothing.
+
+    A record is a Publication or Subscription, or a mapping like the JSON objects that the command line
+    reads (GeoJSON Features and FeatureCollections, too). What is given in one call comes in its order.
+    """
+
+    def __init__(self, home: AnyPath) -> None:
+        self.home = Home(absolute(home))
+
+    def __repr__(self) -> str:
+        return f"Deployment({str(self.home.directory)!r})"
+
+    def subscribe(
+        self, subscriptions: Record | Iterable[Record], *, on_rejected: OnRejected = "raise"
+    ) -> Receipt:
+        """Begin subscriptions, one or many, or replace those of their ids, from the next publication on.
+
+        If one is not valid a RejectedError says which and why, and none is added; with ``skip`` the others
+        are, and the receipt tells of it.
+        """
+        kind = intake.subscriptions(self.home.stop_words())
+        return submit(self.home, kind, _many(subscriptions), on_rejected)
+
+    def publish(
+        self, publications: Record | Iterable[Record], *, on_rejected: OnRejected = "raise"
+    ) -> Receipt:
+        """Add publications, one or many; a mapping without an id gets one, which the receipt tells.
+
+        If one is not valid a RejectedError says which and why, and none is added; with ``skip`` the others
+        are, and the receipt tells of it.
+        """
+        return submit(self.home, intake.publications(), _many(publications), on_rejected)
+
+    def unsubscribe(self, ids: str | Iterable[str], *, on_rejected: OnRejected = "raise") -> Receipt:
+        """End subscriptions, one or many; an id that no live subscription has is rejected."""
+        wanted = dict.fromkeys([ids] if isinstance(ids, str) else ids)
+        return submit(self.home, intake.unsubscriptions(self.home), wanted, on_rejected)
+
+    def subscriptions(
+        self, ids: Iterable[str] | None = None, *, at: tuple[float, float] | None = None
+    ) -> pa.Table:
+        """Return the subscriptions that the next publication would meet, oldest first.
+
+        Columns: ``seq`` (of the subscribe), ``id``, ``expression`` and the region's four bounds. ``ids``:
+        only these; ``at``: only those whose region holds a point, (lat, lon).
+        """
+        if at is not None and (reason := check_point(at[1], at[0])):
+            raise RegionError(reason)
+        live = live_subscriptions(self.home, None if ids is None else list(ids))
+        return live if at is None else at_point(live, *at)
+
+    def matches(self, subscription_id: str | None = None, *, since: int | None = None) -> pa.Table:
+        """Return what was delivered by now (schema MATCHES), each match once, oldest first.
+
+        ``subscription_id``: only its matches; ``since``: only those of publications from this seq on.
+        """
+        batches = self._reader().read(Wanted(subscription_id, since))
+        return pa.Table.from_batches(batches, MATCHES)
+
+    def follow(
+        self,
+        subscription_id: str | None = None,
+        *,
+        since: int | None = None,
+        new: bool = False,
+        timeout_s: float | None = None,
+        poll_s: float = POLL_S,
+    ) -> Iterator[Match]:
+        """Yield matches as they are delivered, those that are there first unless only ``new`` ones count.
+
+        It ends when nothing came for ``timeout_s``; without one it waits for ever.
+        """
+        reader = self._reader()
+        if new:
+            reader.skip()  # now, not when the first match is asked for
+        batches = reader.follow(Wanted(subscription_id, since), timeout_s=timeout_s, poll_s=poll_s)
+        return (Match(**row) for batch in batches for row in batch.to_pylist())
+
+    def explain(
+        self,
+        publication: str | Publication | KnownPublication,
+        subscription: str | Subscription | Version,
+    ) -> Explanation:
+        """Say why a publication does or does not match a subscription; a string is an id to look up.
+
+        Of a publication id that was used again the newest one is meant; of a subscription, the version that
+        the publication met. Values need not be in the deployment: they count as if they came now.
+        """
+        found = self._publication(publication)
+        version = self._version(subscription, found)
+        return explain(found, version, Tokenizer(self.home.stop_words()), plan_for(self.home, version))
+
+    def status(self) -> dict[str, Any]:
+        """Return how the load is spread: the fields of ``ps2stream status --json``."""
+        state = state_of(self.home)
+        status = state.read_status()
+        age_s = None if status is None else _age_s(status)
+        return {"running": state.is_running(), "age_s": age_s, **(status or {})}
+
+    def adjustments(self) -> list[Adjustment]:
+        """Return what load adjustment did, and why, oldest first."""
+        return list(state_of(self.home).adjustments.read())
+
+    def _reader(self) -> MatchReader:
+        if not self.home.directory.is_dir():
+            raise StateError(f"there is no deployment in {self.home.directory}")
+        return MatchReader(Sink(self.home.out).matches)
+
+    def _publication(self, publication: str | Publication | KnownPublication) -> KnownPublication:
+        match publication:
+            case str():
+                with Journal.open(self.home.journal) as journal:
+                    return publication_with_id(journal, publication)
+            case Publication(id, text, lat, lon):
+                return KnownPublication(lat, lon, text, id)
+            case _:
+                return publication
+
+    def _version(self, subscription: str | Subscription | Version, publication: KnownPublication) -> Version:
+        match subscription:
+            case str():
+                return version_for(versions_of(self.home, subscription), publication.seq)
+            case Subscription(id, expression, region):
+                return Version(expression, region, id)
+            case _:
+                return subscription
+
+
+def _age_s(status: Mapping[str, Any]) -> float:
+    try:
+        return max(0.0, time.time() - float(status["at"]))
+    except (KeyError, TypeError, ValueError) as error:
+        raise StateError(f"the status of the job cannot be read: {error!r}") from error
+
+
+def _many(records: Record | Iterable[Record]) -> Iterable[Record]:
+    if isinstance(records, Publication | Subscription | Mapping):
+        return [records]
+    return records
