@@ -6,7 +6,8 @@
     ├── SchemaError          a table lacks a column or has one of the wrong type
     ├── ConfigError          a setting is out of its range or contradicts another
     ├── JournalError         a journal cannot be opened, read or written
-    └── StateError           the state of a job is missing, foreign or damaged
+    ├── StateError           the state of a job is missing, foreign or damaged
+    └── EngineError          a process that the engine needs has failed or ended
 
 A message says where, what was needed and what came. A bad *record* is no error: it
 leaves by the rejected output with its reason (see ``model.events``).
@@ -46,3 +47,7 @@ class JournalError(PS2StreamError):
 
 class StateError(PS2StreamError):
     """The state directory of a job is missing, foreign or damaged."""
+
+
+class EngineError(PS2StreamError):
+    """A process that the engine needs has failed or ended."""

@@ -17,7 +17,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from ps2stream.cli import exits
+from ps2stream.cli.interrupts import exit_code_of, raised_interrupts, words_of
 from ps2stream.cli.options.arguments import glued
+from ps2stream.cli.options.usage import UsageError
 from ps2stream.cli.render.output import complain
 from ps2stream.errors import PS2StreamError
 
@@ -64,10 +66,12 @@ def main(argv: Sequence[str] | None = None) -> int:
     _print_anything()
     _print_warnings()
     try:
-        return _run(glued(sys.argv[1:] if argv is None else argv))
-    except KeyboardInterrupt:
-        complain("interrupted")
-        return exits.INTERRUPTED
+        with raised_interrupts():
+            return _run(glued(sys.argv[1:] if argv is None else argv))
+    except KeyboardInterrupt as interrupt:
+        code = exit_code_of(interrupt)
+        complain(words_of(code))
+        return code
     except BrokenPipeError:
         _discard_output()
         return exits.BROKEN_PIPE
@@ -79,7 +83,10 @@ def main(argv: Sequence[str] | None = None) -> int:
 def _run(words: list[str]) -> int:
     try:
         arguments = _parser(words).parse_args(words)
-        code: int = arguments.run(arguments)
+        try:
+            code: int = arguments.run(arguments)
+        except UsageError as error:
+            arguments.parser.error(str(error))
     except SystemExit as stop:  # argparse: help and version are 0, usage errors 2
         code = stop.code if isinstance(stop.code, int) else exits.USAGE
     # Here, where a reader that has gone can still be reported, not at the interpreter's end.
@@ -101,6 +108,7 @@ def _parser(words: list[str]) -> argparse.ArgumentParser:
     for name, summary in COMMANDS.items():
         if name == chosen:
             importlib.import_module(f"ps2stream.cli.commands.{name}").add_parser(subparsers)
+            subparsers.choices[name].set_defaults(parser=subparsers.choices[name])
         else:
             subparsers.add_parser(name, help=summary)
     return parser

@@ -89,7 +89,7 @@ def test_the_first_start_takes_the_plan_that_it_is_given(spark: SparkSession, pl
     owners = np.arange(16, dtype=np.int32) % 2
     plan = Plan(1, "grid", 2, Grid.over(WORLD, 2), owners_of_cells(owners))
     with journal_stream(spark, place.journal, place.state, place.out, SETTINGS, plan=plan) as query:
-        query.processAllAvailable()
+        query.process_all_available()
     assert State(place.state).plan().h1.cell_owner.tolist() == owners.tolist()
     assert place.outcome([]).matches == sorted(oracle.run(events).matches)
     other = Plan(1, "grid", 2, Grid.over(WORLD, 2), owners_of_cells(1 - owners))
@@ -104,13 +104,13 @@ def test_a_stream_of_files_is_matched_as_they_arrive(spark: SparkSession, tmp_pa
         add_file(tmp_path / "events", number, part)
     source = files_of(spark, tmp_path / "events")
     with events_stream(source, tmp_path / "state", tmp_path / "out", SETTINGS) as query:
-        query.processAllAvailable()
+        query.process_all_available()
     # Stopped, robbed of its indexes and started again: subscriptions of the first run still count.
     shutil.rmtree(tmp_path / "state" / "index")
     with events_stream(source, tmp_path / "state", tmp_path / "out", SETTINGS) as query:
         for number, part in enumerate(parts[3:], start=3):
             add_file(tmp_path / "events", number, part)
-            query.processAllAvailable()
+            query.process_all_available()
     place = Place(tmp_path)
     assert place.outcome([]) == sorted_outcome(oracle.run(events))
     batches = {path.name.split("-")[1] for path in (tmp_path / "out" / "matches").glob("batch-*")}
@@ -124,9 +124,9 @@ def test_an_event_that_comes_too_late_is_rejected(spark: SparkSession, tmp_path:
     add_file(tmp_path / "events", 0, first)
     source = files_of(spark, tmp_path / "events")
     with events_stream(source, tmp_path / "state", tmp_path / "out", SETTINGS) as query:
-        query.processAllAvailable()
+        query.process_all_available()
         add_file(tmp_path / "events", 1, pa.concat_batches([first.slice(190), second]))
-        query.processAllAvailable()
+        query.process_all_available()
     outcome = Place(tmp_path).outcome([])
     assert outcome.matches == sorted(oracle.run(events).matches)
     assert [rejected.seq for rejected in outcome.rejected] == first.column("seq")[190:].to_pylist()
@@ -165,10 +165,10 @@ def test_finite_and_endless_dataframes_are_not_confused(spark: SparkSession, tmp
 def test_a_second_job_on_a_state_is_refused(spark: SparkSession, place: Place) -> None:
     place.publish(random_events(50, seed=56), packet_events=50)
     with place.stream(spark, SETTINGS) as query:
-        query.processAllAvailable()
+        query.process_all_available()
         with pytest.raises(StateError, match="another job is running on the state"):
             place.drain(spark, SETTINGS)
-        query.processAllAvailable()
+        query.process_all_available()
     # The first one took no harm, and let go of the state when it ended.
     place.drain(spark, SETTINGS)
 

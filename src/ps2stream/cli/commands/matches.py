@@ -59,7 +59,7 @@ def add_parser(subparsers: Any) -> None:
     )
     add_home(parser)
     parser.add_argument("--json", action="store_true", help="print JSON lines")
-    parser.set_defaults(run=run, parser=parser)
+    parser.set_defaults(run=run)
 
 
 def run(arguments: argparse.Namespace) -> int:

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import argparse
 import json
+import shutil
 import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ps2stream.cli.interrupts import abrupt_interrupts
 from ps2stream.cli.options.output_file import check_place
 from ps2stream.cli.options.settings import add_plan_file, add_settings, settings_and_plan
+from ps2stream.cli.spark_log import spark_log
 
 if TYPE_CHECKING:
     from ps2stream.config import Settings
@@ -119,15 +122,17 @@ def _inline(events: EventLog, out: Path, settings: Settings, on_progress: Any, p
 def _microbatch(
     events: EventLog, out: Path, settings: Settings, on_progress: Any, plan: Plan | None
 ) -> Replayed:
+    from ps2stream.engines.spark.jvm import end_jvm
     from ps2stream.engines.spark.replay import replay_microbatch
-    from ps2stream.engines.spark.session import local_session, warm_up
+    from ps2stream.engines.spark.session import own_session, warm_up
 
-    log = Path(tempfile.mkstemp(prefix="ps2stream-spark-", suffix=".log")[1])
-    spark = local_session("ps2stream replay", log=log)
-    try:
+    with (
+        abrupt_interrupts() as interrupts,
+        spark_log(interrupts) as log,
+        tempfile.TemporaryDirectory(prefix="ps2stream-replay-") as scratch,
+        interrupts.tidied_by(lambda: shutil.rmtree(scratch, ignore_errors=True)),
+        interrupts.tidied_by(end_jvm),
+        own_session("ps2stream replay", log=log) as spark,
+    ):
         warm_up(spark)
-        result = replay_microbatch(spark, events, out, settings, on_progress, plan)
-    finally:
-        spark.stop()
-    log.unlink(missing_ok=True)  # kept where something went wrong
-    return result
+        return replay_microbatch(spark, events, Path(scratch), out, settings, on_progress, plan)

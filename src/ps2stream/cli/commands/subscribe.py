@@ -55,7 +55,7 @@ def add_parser(subparsers: Any) -> None:
     add_format(parser)
     add_home(parser)
     parser.add_argument("--json", action="store_true", help='print a JSON line for each: {"id", "seq"}')
-    parser.set_defaults(run=run, parser=parser)
+    parser.set_defaults(run=run)
 
 
 def run(arguments: argparse.Namespace) -> int:

@@ -6,6 +6,7 @@ Only the notation is checked here; whether numbers lie on the map is for the mod
 from __future__ import annotations
 
 import argparse
+import math
 import re
 from collections.abc import Sequence
 
@@ -15,6 +16,8 @@ Point = tuple[float, float]
 
 #: Options whose values may begin with a minus sign.
 _OPTIONS = ("--region", "--at", "--around")
+#: A day.
+LONGEST_S = 86_400
 _NEGATIVE = re.compile(r"-[\d.]")
 
 
@@ -63,6 +66,19 @@ def count(text: str) -> int:
     if not (text.isascii() and text.isdigit()):
         raise argparse.ArgumentTypeError(f"must be a whole number; got {text!r}")
     return int(text)
+
+
+def seconds(text: str) -> float:
+    """Read a duration of up to a day."""
+    try:
+        number = float(text)
+    except ValueError:
+        number = math.nan
+    if not 0 <= number <= LONGEST_S:
+        raise argparse.ArgumentTypeError(
+            f"must be a number of seconds between 0 and {LONGEST_S:,}; got {text!r}"
+        )
+    return number
 
 
 def _numbers(text: str, notation: str) -> list[float]:
