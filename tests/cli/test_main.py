@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import logging
 import os
 import subprocess
 import sys
@@ -9,6 +10,7 @@ from typing import Any
 import pytest
 
 from ps2stream.cli import main as main_module
+from ps2stream.cli.interrupts import Terminated
 from ps2stream.cli.main import COMMANDS, main
 from ps2stream.errors import PS2StreamError
 
@@ -40,7 +42,7 @@ def test_help_names_every_command_and_exit_code(run: Any) -> None:
     words = " ".join(ran.out.split())
     for name, summary in COMMANDS.items():
         assert f"{name} {summary}" in words
-    for code in ("0", "1", "2", "3", "130", "141"):
+    for code in ("0", "1", "2", "3", "130", "141", "143"):
         assert f"\n  {code} " in ran.out
 
 
@@ -94,6 +96,7 @@ def test_wrong_usage_is_2(run: Any, words: list[str]) -> None:
         (PS2StreamError("the disk is full\x1b[31m"), 3, "ps2stream: the disk is full [31m\n"),
         (FileNotFoundError(2, "No such file", "events"), 3, "ps2stream: [Errno 2] No such file: 'events'\n"),
         (KeyboardInterrupt(), 130, "ps2stream: interrupted\n"),
+        (Terminated(), 143, "ps2stream: terminated\n"),
     ],
 )
 def test_errors_become_exit_codes_and_one_line(
@@ -109,6 +112,13 @@ def test_errors_become_exit_codes_and_one_line(
     monkeypatch.setattr(main_module, "_run", fail)
     assert main(["publish"]) == code
     assert capsys.readouterr().err == message
+
+
+def test_warnings_of_the_library_are_one_line_each(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["--version"]) == 0
+    logging.getLogger("ps2stream.journal").warning("packet %d\nis damaged", 7)
+    logging.getLogger("py4j.clientserver").error("a traceback of no use")
+    assert capsys.readouterr().err == "ps2stream: packet 7 is damaged\n"
 
 
 def test_a_reader_that_has_gone_is_141_and_quiet() -> None:

@@ -20,7 +20,7 @@ from ps2stream.cli import exits
 from ps2stream.cli.interrupts import exit_code_of, raised_interrupts, words_of
 from ps2stream.cli.options.arguments import glued
 from ps2stream.cli.options.usage import UsageError
-from ps2stream.cli.render.output import complain
+from ps2stream.cli.render.output import brief, complain, safe
 from ps2stream.errors import PS2StreamError
 
 #: Each command is the module of its name in ``cli.commands``, with ``add_parser`` and ``run``.
@@ -137,8 +137,16 @@ def _print_anything() -> None:
 def _print_warnings() -> None:
     """Show what the library warns of as one line each, like errors."""
     handler = logging.StreamHandler()
-    handler.setFormatter(logging.Formatter("ps2stream: %(message)s"))
+    handler.setFormatter(_OneLine())
     logging.getLogger("ps2stream").handlers = [handler]
+    # Says with a traceback what we say in a line.
+    logging.getLogger("py4j").handlers = [logging.NullHandler()]
+    logging.getLogger("py4j").propagate = False
+
+
+class _OneLine(logging.Formatter):
+    def format(self, record: logging.LogRecord) -> str:
+        return f"ps2stream: {brief(safe(record.getMessage()))}"
 
 
 def _discard_output() -> None:

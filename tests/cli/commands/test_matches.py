@@ -85,7 +85,20 @@ def test_texts_come_from_the_journal_while_it_has_them(run: Any, job: Job, lines
     assert "(no longer in the journal)" in run("matches", "--text").out
 
 
-def test_no_sink_yet_is_no_error(run: Any) -> None:
+def test_a_home_that_does_not_exist_is_an_error(run: Any, home: Home) -> None:
+    for command in ("matches", "subscriptions", "status", "adjustments", "repartition"):
+        ran = run(command)
+        assert (ran.code, ran.out) == (3, "")
+        assert f"no deployment at {home.directory}: there is no such directory" in ran.err
+    assert not home.directory.exists()
+    home.directory.write_text("a file")
+    ran = run("matches")
+    assert (ran.code, ran.out) == (3, "")
+    assert "is a file" in ran.err
+
+
+def test_no_sink_yet_is_no_error(run: Any, home: Home) -> None:
+    home.directory.mkdir()
     ran = run("matches")
     assert (ran.code, ran.out) == (0, "")
     assert "no matches yet" in ran.err

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import random
 import shutil
 from pathlib import Path
@@ -14,6 +15,7 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.pandas.types import from_arrow_schema
 
+from engines.spark.processes import kill, source_readers
 from laws.engines import Place, batches_of, outcome_of, sorted_outcome
 from ps2stream.config import Settings
 from ps2stream.engines.spark.stream import (
@@ -178,6 +180,25 @@ def test_a_state_is_not_used_with_other_settings(spark: SparkSession, place: Pla
     place.drain(spark, SETTINGS)
     with pytest.raises(StateError, match="was made with n_workers=2; got 3"):
         place.drain(spark, Settings(n_workers=3, n_dispatchers=2))
+
+
+def test_a_stream_goes_on_when_the_reader_of_its_source_is_killed(
+    spark: SparkSession, place: Place, caplog: pytest.LogCaptureFixture
+) -> None:
+    events = random_events(400, seed=60, invalid_share=0.0)
+    place.publish(events.slice(0, 200), packet_events=50)
+    with place.stream(spark, SETTINGS) as query:
+        query.process_all_available()
+        readers = source_readers(os.getpid())
+        assert len(readers) == 1
+        kill(readers[0])
+        place.publish(events, packet_events=50)
+        query.process_all_available()
+        assert query.n_subscriptions > 0
+    assert place.outcome([]) == sorted_outcome(oracle.run(events))
+    assert [record.getMessage().partition(";")[0] for record in caplog.records] == [
+        "the process that reads the source died"
+    ]
 
 
 def test_a_missing_journal_is_named(spark: SparkSession, place: Place) -> None:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from ps2stream.cli import exits
 from ps2stream.cli.options.arguments import natural, unicode_text
-from ps2stream.cli.options.home import add_home, home_from
+from ps2stream.cli.options.home import add_home, existing_home
 from ps2stream.cli.render.output import Columns, note, print_json
 from ps2stream.deployment.home import Home
 
@@ -68,7 +68,7 @@ def run(arguments: argparse.Namespace) -> int:
     from ps2stream.deployment.match_reader import MatchReader, Wanted
     from ps2stream.sinks.parquet import Sink
 
-    home = home_from(arguments)
+    home = existing_home(arguments)
     directory = Sink(home.out).matches
     if not directory.is_dir():
         note(f"ps2stream: no matches yet; {directory} does not exist")

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from ps2stream.cli import exits
 from ps2stream.cli.options.adjustment import add_margin, adjustment_from
-from ps2stream.cli.options.home import add_home, home_from
+from ps2stream.cli.options.home import add_home, existing_home
 from ps2stream.cli.options.settings import add_costs
 from ps2stream.cli.options.usage import told_as_usage
 from ps2stream.cli.render.output import note, print_json
@@ -79,7 +79,7 @@ def add_parser(subparsers: Any) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    home = home_from(arguments)
+    home = existing_home(arguments)
     state = state_of(home)
     if arguments.dry_run:
         _judge(arguments, home, state)

@@ -8,7 +8,7 @@ from typing import Any
 
 from ps2stream.cli import exits
 from ps2stream.cli.options.arguments import count
-from ps2stream.cli.options.home import add_home, home_from
+from ps2stream.cli.options.home import add_home, existing_home
 from ps2stream.cli.render.output import print_json
 from ps2stream.deployment.home import state_of
 
@@ -58,7 +58,7 @@ def add_parser(subparsers: Any) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    state = state_of(home_from(arguments))
+    state = state_of(existing_home(arguments))
     status = state.read_status()
     if arguments.json:
         _print_json(state.is_running(), status, arguments.cells)

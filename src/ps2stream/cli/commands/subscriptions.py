@@ -7,7 +7,7 @@ from typing import Any
 
 from ps2stream.cli import exits
 from ps2stream.cli.options.arguments import point, unicode_text
-from ps2stream.cli.options.home import add_home, home_from
+from ps2stream.cli.options.home import add_home, existing_home
 from ps2stream.cli.render.output import Columns, degrees, print_json
 
 _DESCRIPTION = """\
@@ -57,7 +57,7 @@ def run(arguments: argparse.Namespace) -> int:
         lat, lon = arguments.at
         if reason := check_point(lon, lat):
             raise RegionError(reason)
-    table = live_subscriptions(home_from(arguments), arguments.id)
+    table = live_subscriptions(existing_home(arguments), arguments.id)
     columns = Columns("id", "since", "region", "expression")
     for batch in table.to_batches(max_chunksize=_ROWS_AT_ONCE):
         lines = []

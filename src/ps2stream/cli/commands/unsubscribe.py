@@ -7,8 +7,8 @@ from typing import Any
 
 from ps2stream.cli import exits
 from ps2stream.cli.options.arguments import unicode_text
-from ps2stream.cli.options.home import add_home, home_from
-from ps2stream.cli.render.output import complain, print_json, safe
+from ps2stream.cli.options.home import add_home, existing_home
+from ps2stream.cli.render.output import brief, complain, print_json, safe
 
 _DESCRIPTION = """\
 End subscriptions: they match no publication that comes after.
@@ -42,7 +42,7 @@ def run(arguments: argparse.Namespace) -> int:
     from ps2stream.deployment.live_subscriptions import live_subscriptions
     from ps2stream.deployment.single_updates import unsubscribe
 
-    home = home_from(arguments)
+    home = existing_home(arguments)
     wanted = list(dict.fromkeys(arguments.ids))
     live = set(live_subscriptions(home, wanted).column("id").to_pylist())
     known = [subscription_id for subscription_id in wanted if subscription_id in live]
@@ -54,5 +54,5 @@ def run(arguments: argparse.Namespace) -> int:
         if arguments.json:
             print_json({"id": subscription_id, "seq": seq})
         else:
-            print(f"unsubscribed {safe(subscription_id)!r} at seq {seq}")
+            print(f"unsubscribed {brief(safe(subscription_id))!r} at seq {seq}")
     return exits.DONE if len(known) == len(wanted) else exits.PARTLY
