@@ -12,6 +12,7 @@ import pytest
 from ps2stream.cli import main as main_module
 from ps2stream.cli.interrupts import Terminated
 from ps2stream.cli.main import COMMANDS, main
+from ps2stream.deployment.home import Home
 from ps2stream.errors import PS2StreamError
 
 MINE = (
@@ -94,7 +95,7 @@ def test_wrong_usage_is_2(run: Any, words: list[str]) -> None:
     ("error", "code", "message"),
     [
         (PS2StreamError("the disk is full\x1b[31m"), 3, "ps2stream: the disk is full [31m\n"),
-        (FileNotFoundError(2, "No such file", "events"), 3, "ps2stream: [Errno 2] No such file: 'events'\n"),
+        (FileNotFoundError(2, "No such file", "events"), 3, "ps2stream: events: No such file\n"),
         (KeyboardInterrupt(), 130, "ps2stream: interrupted\n"),
         (Terminated(), 143, "ps2stream: terminated\n"),
     ],
@@ -112,6 +113,23 @@ def test_errors_become_exit_codes_and_one_line(
     monkeypatch.setattr(main_module, "_run", fail)
     assert main(["publish"]) == code
     assert capsys.readouterr().err == message
+
+
+@pytest.mark.parametrize(
+    ("closed", "words"),
+    [
+        (">&-", ["explain", "--text", "x", "--at", "0,0", "--expression", "x", "--region", "0,0,1,1"]),
+        ("<&-", ["publish"]),
+        ("2>&-", ["publish", "--file", "/dev/null"]),
+    ],
+)
+def test_a_stream_that_is_closed_is_like_an_empty_one(home: Home, closed: str, words: list[str]) -> None:
+    shell = ["sh", "-c", f'exec "$@" {closed}', "sh", sys.executable, "-m", "ps2stream", *words]
+    done = subprocess.run(
+        shell, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=240, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    assert "Traceback" not in done.stderr
 
 
 def test_warnings_of_the_library_are_one_line_each(capsys: pytest.CaptureFixture[str]) -> None:

@@ -63,6 +63,7 @@ examples:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run a command and return its exit code; no error that a user can act on shows a traceback."""
+    _open_missing_streams()
     _print_anything()
     _print_warnings()
     try:
@@ -75,7 +76,12 @@ def main(argv: Sequence[str] | None = None) -> int:
     except BrokenPipeError:
         _discard_output()
         return exits.BROKEN_PIPE
-    except (PS2StreamError, OSError) as error:
+    except OSError as error:
+        # Without the number, which says nothing to people.
+        words = f"{error.filename}: {error.strerror}" if error.filename and error.strerror else str(error)
+        complain(words)
+        return exits.FAILED
+    except PS2StreamError as error:
         complain(error)
         return exits.FAILED
 
@@ -125,6 +131,13 @@ class _Version(argparse.Action):
         except PackageNotFoundError:
             print("ps2stream, not installed as a package")
         parser.exit()
+
+
+def _open_missing_streams() -> None:
+    """Let what was closed before we started be empty; else the next file opened would take its number."""
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, mode))
 
 
 def _print_anything() -> None:

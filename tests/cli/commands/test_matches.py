@@ -104,7 +104,9 @@ def test_no_sink_yet_is_no_error(run: Any, home: Home) -> None:
     assert "no matches yet" in ran.err
 
 
-@pytest.mark.parametrize("words", [["--limit", "0"], ["--limit", "x"], ["--since", "x"], ["--new"]])
+@pytest.mark.parametrize(
+    "words", [["--limit", "0"], ["--limit", "x"], ["--since", "x"], ["--since", "9" * 30], ["--new"]]
+)
 def test_wrong_usage_is_2(run: Any, words: list[str]) -> None:
     assert run("matches", *words).code == 2
 

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from ps2stream.cli import exits
-from ps2stream.cli.options.arguments import natural, unicode_text
+from ps2stream.cli.options.arguments import natural, seq, unicode_text
 from ps2stream.cli.options.home import add_home, existing_home
 from ps2stream.cli.render.output import Columns, note, print_json
 from ps2stream.deployment.home import Home
@@ -48,7 +48,7 @@ def add_parser(subparsers: Any) -> None:
     parser.add_argument(
         "--subscription", metavar="ID", type=unicode_text, help="only those of this subscription"
     )
-    parser.add_argument("--since", metavar="SEQ", type=int, help="only publications from this seq on")
+    parser.add_argument("--since", metavar="SEQ", type=seq, help="only publications from this seq on")
     parser.add_argument("--limit", metavar="N", type=natural, help="end after N matches")
     parser.add_argument("--text", action="store_true", help="show the texts, too")
     parser.add_argument(

@@ -68,6 +68,17 @@ def count(text: str) -> int:
     return int(text)
 
 
+def seq(text: str) -> int:
+    """Read a position in the order of events, a signed number of 64 bits."""
+    try:
+        number = int(text)
+    except ValueError:
+        number = 1 << 63
+    if not -(1 << 63) <= number < 1 << 63:
+        raise argparse.ArgumentTypeError(f"must be a whole number of at most 64 bits; got {text!r}")
+    return number
+
+
 def seconds(text: str) -> float:
     """Read a duration of up to a day."""
     try:

@@ -23,7 +23,7 @@ _LONGEST_LINE = 500
 def complain(error: Exception | str) -> None:
     """Print what went wrong; an error in an expression points at the place."""
     note(f"ps2stream: {brief(safe(str(error)))}")
-    if isinstance(error, ExpressionError):
+    if isinstance(error, ExpressionError) and error.expression.strip():
         note(pointer(error.expression, error.position))
 
 

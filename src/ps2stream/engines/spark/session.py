@@ -17,6 +17,8 @@ from ps2stream.engines.spark.java import require_java
 from ps2stream.engines.spark.jvm import jvm_ended, launch_jvm
 from ps2stream.errors import EngineError, PS2StreamError
 
+_STARTER = Path(__file__).with_name("python.sh")
+
 _SETTINGS = {
     "spark.python.daemon.module": "ps2stream.engines.spark.daemon",
     # Nobody looks at it on an embedded default, and it costs a port and memory a batch.
@@ -44,6 +46,8 @@ _SETTINGS = {
     # Retried tasks are how a killed Python process is survived (local mode does not retry by itself).
     "spark.task.maxFailures": "4",
     "spark.sql.shuffle.partitions": "2",
+    # How long a Python process and the JVM wait for each other to connect; 15 s is little on a busy machine.
+    "spark.python.authenticate.socketTimeout": "120s",
 }
 
 
@@ -59,9 +63,7 @@ def local_session(
     the job with the first Python process that is killed.
     """
     require_java()
-    # Python processes of Spark must be this very interpreter, with its packages.
-    os.environ["PYSPARK_PYTHON"] = sys.executable
-    os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
+    _choose_python()
     # Without an address of its own Spark asks the name service, which on a laptop may hang.
     os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
     about = {"spark.master": f"local[{cores or '*'},4]", "spark.app.name": app_name}
@@ -88,6 +90,14 @@ def own_session(app_name: str, *, log: Path) -> Iterator[SparkSession]:
     finally:
         with contextlib.suppress(Py4JError, OSError):
             spark.stop()
+
+
+def _choose_python() -> None:
+    """Let Python processes of Spark be this very interpreter, with its packages and no copies of Spark's."""
+    os.environ["PYSPARK_DRIVER_PYTHON"] = os.environ["PS2STREAM_PYTHON"] = sys.executable
+    os.environ["PS2STREAM_PYTHONPATH"] = os.environ.get("PYTHONPATH", "")
+    # Whoever installed it may have lost the permission to run it; it only saves time.
+    os.environ["PYSPARK_PYTHON"] = str(_STARTER) if os.access(_STARTER, os.X_OK) else sys.executable
 
 
 @contextlib.contextmanager
