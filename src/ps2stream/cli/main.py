@@ -137,7 +137,7 @@ def _open_missing_streams() -> None:
     """Let what was closed before we started be empty; else the next file opened would take its number."""
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
         if getattr(sys, name) is None:
-            setattr(sys, name, open(os.devnull, mode))
+            setattr(sys, name, os.fdopen(os.open(os.devnull, os.O_RDWR), mode))
 
 
 def _print_anything() -> None:

@@ -181,7 +181,11 @@ def test_the_report_can_go_to_stdout(tmp_path: Path, capsys: pytest.CaptureFixtu
         (["e.parquet", "--engine", "storm"], 2, "invalid choice: 'storm'"),
         (["e.parquet", "--stop-words", "none.txt"], 3, "stop words none.txt cannot be read"),
         (["e.parquet", "--sample", "none.parquet"], 3, "none.parquet: no such file or directory"),
-        (["e.parquet", "--sample-seed", "-1"], 2, "sample_seed must lie between 0 and 4,294,967,295; got -1"),
+        (
+            ["e.parquet", "--sample-seed", "-1"],
+            2,
+            "--sample-seed must lie between 0 and 4,294,967,295; got -1",
+        ),
         (["e.parquet", "--load", "weight"], 2, "load must be one of candidates, paper; got 'weight'"),
         (["e.parquet", "--selector", "best"], 2, "selector must be one of dp, gr, si, ra; got 'best'"),
         (["e.parquet", "--sigma", "1"], 2, "sigma must be above target"),

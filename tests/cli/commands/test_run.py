@@ -116,7 +116,7 @@ def test_a_job_is_stopped_by_sigterm_and_goes_on(tmp_path: Path) -> None:
         (["--interval", "nan"], "argument --interval: must be a number of seconds between 0 and 86,400"),
         (["--report-every", "inf"], "argument --report-every: must be a number of seconds"),
         (["--workers", "0"], "workers must lie between 1 and 1,024; got 0"),
-        (["--batch-events", "-5"], "batch_events must lie between 1 and"),
+        (["--batch-events", "-5"], "--batch-events must lie between 1 and"),
         (["--sigma", "nan"], "sigma must be above target"),
         (["--margin", "2"], "margin must lie in [0, 1)"),
     ],

@@ -41,6 +41,7 @@ def add_parser(subparsers: Any) -> None:
         description=_DESCRIPTION,
         epilog=_EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
     )
     parser.add_argument(
         "--seconds", metavar="N", type=seconds, default=60.0, help="how long to stream (default: 60)"

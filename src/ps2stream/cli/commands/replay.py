@@ -33,7 +33,8 @@ EVENTS is a Parquet file, or a directory of them, with the columns
 DIR receives
   matches/   subscription_id, subscription_seq, publication_id, publication_seq
   rejected/  seq, op, id, reason
-as Parquet; files of an earlier replay there are replaced.
+as Parquet; files of an earlier replay there are replaced. A replay that is stopped (Ctrl-C) leaves them
+incomplete and writes no report.
 """
 
 _EPILOG = """\
@@ -52,6 +53,7 @@ def add_parser(subparsers: Any) -> None:
         description=_DESCRIPTION,
         epilog=_EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
     )
     parser.add_argument("events", metavar="EVENTS", type=Path, help="Parquet file or directory")
     parser.add_argument(

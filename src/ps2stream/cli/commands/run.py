@@ -37,7 +37,7 @@ started again, it goes on where it was. If a process of Spark dies, the job goes
 A line of figures every few seconds goes to stderr.
 
 The first start makes the plan, from what the journal holds by then (or --sample FILE, or --plan
-FILE); later ones go on with it. When load drifts it is moved, and plans are made anew: 'ps2stream
+FILE); later ones go on with it, and with the same --workers, --partitioner and --stop-words. When load drifts it is moved, and plans are made anew: 'ps2stream
 status' shows the loads, 'ps2stream adjustments' what was done.
 """
 
@@ -56,6 +56,7 @@ def add_parser(subparsers: Any) -> None:
         description=_DESCRIPTION,
         epilog=_EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
     )
     add_home(parser)
     parser.add_argument(

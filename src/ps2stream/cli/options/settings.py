@@ -88,7 +88,10 @@ def _add_workers(group: argparse._ArgumentGroup) -> None:
 
 def _add_stop_words(group: argparse._ArgumentGroup) -> None:
     group.add_argument(
-        "--stop-words", metavar="FILE", type=Path, help="words to ignore in texts and expressions, one a line"
+        "--stop-words",
+        metavar="FILE",
+        type=Path,
+        help="words to ignore in texts and expressions, separated by white space",
     )
 
 

@@ -18,4 +18,11 @@ def told_as_usage() -> Iterator[None]:
     try:
         yield
     except ConfigError as error:
-        raise UsageError(str(error)) from error
+        raise UsageError(_of_options(str(error))) from error
+
+
+def _of_options(words: str) -> str:
+    """Name the option where a message begins with the setting that it stands for."""
+    name, _, rest = words.partition(" ")
+    option = {"sample_prefix_events": "sample_prefix"}.get(name, name).replace("_", "-")
+    return f"--{option} {rest}"
