@@ -37,8 +37,9 @@ started again, it goes on where it was. If a process of Spark dies, the job goes
 A line of figures every few seconds goes to stderr.
 
 The first start makes the plan, from what the journal holds by then (or --sample FILE, or --plan
-FILE); later ones go on with it, and with the same --workers, --partitioner and --stop-words. When load drifts it is moved, and plans are made anew: 'ps2stream
-status' shows the loads, 'ps2stream adjustments' what was done.
+FILE); later ones go on with it, and need the same --workers, --partitioner and --stop-words.
+When load drifts it is moved, and plans are made anew: 'ps2stream status' shows the loads,
+'ps2stream adjustments' what was done.
 """
 
 _EPILOG = """\
