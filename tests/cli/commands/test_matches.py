@@ -147,3 +147,14 @@ def test_following_ends_by_an_interrupt_with_0(run: Any, job: Job, home: Home, l
         process.send_signal(signal.SIGINT)
         _, err = process.communicate(timeout=60)
     assert (process.returncode, err) == (0, "")
+
+
+def test_following_that_is_terminated_is_143(home: Home) -> None:
+    home.directory.mkdir()
+    command = [sys.executable, "-m", "ps2stream", "matches", "--follow", "--home", str(home.directory)]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stderr is not None
+        assert "no matches yet" in process.stderr.readline()
+        process.send_signal(signal.SIGTERM)
+        _, err = process.communicate(timeout=240)
+    assert (process.returncode, err) == (143, "ps2stream: terminated\n")

@@ -9,7 +9,6 @@ import pytest
 from pyspark.errors import PySparkException
 
 from engines.spark.test_failures import OWN, READER_KILLED, READER_LATE
-from ps2stream.engines.spark import running as module
 from ps2stream.engines.spark.job import BatchDone
 from ps2stream.engines.spark.running import MOST_RESTARTS, RunningStream
 from ps2stream.errors import EngineError, StateError
@@ -131,11 +130,11 @@ def test_a_batch_that_gets_done_makes_earlier_deaths_forgotten(tmp_path: Any) ->
 
 def test_pauses_grow_from_death_to_death(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     now = 0.0
-    monkeypatch.setattr(module.time, "monotonic", lambda: now)
+    monkeypatch.setattr("ps2stream.engines.spark.running.time.monotonic", lambda: now)
     starts = Starts(tmp_path, Query(READER_KILLED))
     stream = RunningStream(starts, lambda done: None, first_pause_s=1.0)
     stream.start()
-    started_at = []
+    started_at: list[float] = []
     while len(started_at) < 4:
         n_started = starts.n_started
         stream.check()

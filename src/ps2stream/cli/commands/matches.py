@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import argparse
-import contextlib
 import time
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from ps2stream.cli import exits
+from ps2stream.cli.interrupts import Terminated
 from ps2stream.cli.options.arguments import natural, seq, unicode_text
 from ps2stream.cli.options.home import add_home, existing_home
 from ps2stream.cli.render.output import Columns, note, print_json
@@ -75,12 +75,13 @@ def run(arguments: argparse.Namespace) -> int:
     reader = MatchReader(directory)
     if arguments.new:
         reader.skip()
-    with contextlib.ExitStack() as stack:
-        if arguments.follow:
-            # The ordinary way to end it, so it is no failure.
-            stack.enter_context(contextlib.suppress(KeyboardInterrupt))
-        texts = _Texts(home) if arguments.text else None
+    texts = _Texts(home) if arguments.text else None
+    try:
         _show(reader, Wanted(arguments.subscription, arguments.since), texts, arguments)
+    except KeyboardInterrupt as interrupt:
+        # Ctrl-C is the ordinary way to end it, so it is no failure.
+        if isinstance(interrupt, Terminated) or not arguments.follow:
+            raise
     return exits.DONE
 
 
