@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from ps2stream.engines.spark.job import BatchDone
+    from ps2stream.engines.spark.running import RunningStream
 
 #: What is due is appended so often. Senders that append every event alone would measure SQLite.
 _FEED_EVERY_S = 0.01
@@ -113,20 +114,24 @@ def live_stream(
 ) -> Iterator[LiveStream]:
     """Run a stream on a new journal in a directory, with subscriptions loaded before anybody looks."""
     from ps2stream.engines.spark.stream import journal_stream
-    from ps2stream.engines.spark.watch import raise_failure
 
     place, state, out = (directory / name for name in ("journal", "state", "out"))
     with Journal.open(place, create=True) as journal:
         live = LiveStream(
             journal,
-            check=lambda: raise_failure(query),
-            last_progress=lambda: query.lastProgress and json.loads(query.lastProgress.json),
+            check=lambda: stream.check(),
+            last_progress=lambda: _last_progress(stream),
         )
         with journal_stream(
             spark, place, state, out, settings, plan=plan, on_batch=live.add, prune=prune
-        ) as query:
+        ) as stream:
             live.load(loading)
             yield live
+
+
+def _last_progress(stream: RunningStream) -> dict[str, Any] | None:
+    progress = stream.query and stream.query.lastProgress
+    return json.loads(progress.json) if progress else None
 
 
 def _feed(journal: Journal, events: pa.RecordBatch, due_s: Float64s) -> None:

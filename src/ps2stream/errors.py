@@ -8,7 +8,8 @@
     │   └── MissingExtraError    an optional package is needed; says what to install
     ├── RejectedError        events given by a Python call are not valid; knows them all
     ├── JournalError         a journal cannot be opened, read or written
-    └── StateError           the state of a job is missing, foreign or damaged
+    ├── StateError           the state of a job is missing, foreign or damaged
+    └── EngineError          a process that the engine needs has failed or ended
 
 A message says where, what was needed and what came; of a long string it quotes an excerpt
 (:func:`quoted`). In a stream a bad *record* is no error: it leaves by the rejected output with its reason
@@ -113,3 +114,7 @@ class JournalError(PS2StreamError):
 
 class StateError(PS2StreamError):
     """The state directory of a job is missing, foreign or damaged."""
+
+
+class EngineError(PS2StreamError):
+    """A process that the engine needs has failed or ended."""

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import logging
 import os
 import subprocess
 import sys
@@ -9,7 +10,9 @@ from typing import Any
 import pytest
 
 from ps2stream.cli import main as main_module
+from ps2stream.cli.interrupts import Terminated
 from ps2stream.cli.main import COMMANDS, main
+from ps2stream.deployment.home import Home
 from ps2stream.errors import PS2StreamError
 
 MINE = (
@@ -40,7 +43,7 @@ def test_help_names_every_command_and_exit_code(run: Any) -> None:
     words = " ".join(ran.out.split())
     for name, summary in COMMANDS.items():
         assert f"{name} {summary}" in words
-    for code in ("0", "1", "2", "3", "130", "141"):
+    for code in ("0", "1", "2", "3", "130", "141", "143"):
         assert f"\n  {code} " in ran.out
 
 
@@ -92,8 +95,9 @@ def test_wrong_usage_is_2(run: Any, words: list[str]) -> None:
     ("error", "code", "message"),
     [
         (PS2StreamError("the disk is full\x1b[31m"), 3, "ps2stream: the disk is full [31m\n"),
-        (FileNotFoundError(2, "No such file", "events"), 3, "ps2stream: [Errno 2] No such file: 'events'\n"),
+        (FileNotFoundError(2, "No such file", "events"), 3, "ps2stream: events: No such file\n"),
         (KeyboardInterrupt(), 130, "ps2stream: interrupted\n"),
+        (Terminated(), 143, "ps2stream: terminated\n"),
     ],
 )
 def test_errors_become_exit_codes_and_one_line(
@@ -109,6 +113,30 @@ def test_errors_become_exit_codes_and_one_line(
     monkeypatch.setattr(main_module, "_run", fail)
     assert main(["publish"]) == code
     assert capsys.readouterr().err == message
+
+
+@pytest.mark.parametrize(
+    ("closed", "words"),
+    [
+        (">&-", ["explain", "--text", "x", "--at", "0,0", "--expression", "x", "--region", "0,0,1,1"]),
+        ("<&-", ["publish"]),
+        ("2>&-", ["publish", "--file", "/dev/null"]),
+    ],
+)
+def test_a_stream_that_is_closed_is_like_an_empty_one(home: Home, closed: str, words: list[str]) -> None:
+    shell = ["sh", "-c", f'exec "$@" {closed}', "sh", sys.executable, "-m", "ps2stream", *words]
+    done = subprocess.run(
+        shell, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=240, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_warnings_of_the_library_are_one_line_each(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["--version"]) == 0
+    logging.getLogger("ps2stream.journal").warning("packet %d\nis damaged", 7)
+    logging.getLogger("py4j.clientserver").error("a traceback of no use")
+    assert capsys.readouterr().err == "ps2stream: packet 7 is damaged\n"
 
 
 def test_a_reader_that_has_gone_is_141_and_quiet() -> None:

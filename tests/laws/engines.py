@@ -14,14 +14,13 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 from pyspark.sql import SparkSession
-from pyspark.sql.streaming.query import StreamingQuery
 
 from ps2stream.adjusting.controller import Controller
 from ps2stream.config import Settings
 from ps2stream.engines.inline import InlineEngine
 from ps2stream.engines.spark.job import BatchDone
+from ps2stream.engines.spark.running import RunningStream
 from ps2stream.engines.spark.stream import journal_stream
-from ps2stream.engines.spark.watch import raise_failure
 from ps2stream.journal import Journal
 from ps2stream.model.events import in_order
 from ps2stream.model.matches import Match
@@ -146,7 +145,7 @@ class Place:
         """Run the job until it has read all of the journal; return what its batches came to."""
         batches: list[BatchDone] = []
         with self.stream(spark, settings, on_batch=batches.append, **options) as query:
-            query.processAllAvailable()
+            query.process_all_available()
         return batches
 
     def run_briefly(self, spark: SparkSession, settings: Settings, n_batches: int, **options: Any) -> None:
@@ -155,11 +154,11 @@ class Place:
         with self.stream(spark, settings, on_batch=lambda done: enough.release(), **options) as query:
             for _ in range(n_batches):
                 while not enough.acquire(timeout=0.1):
-                    raise_failure(query)
+                    query.check()
 
     def stream(
         self, spark: SparkSession, settings: Settings, **options: Any
-    ) -> contextlib.AbstractContextManager[StreamingQuery]:
+    ) -> contextlib.AbstractContextManager[RunningStream]:
         return journal_stream(spark, self.journal, self.state, self.out, settings, **options)
 
     def outcome(self, late: list[Rejection]) -> Outcome:

@@ -45,7 +45,7 @@ def test_across_the_antimeridian_west_is_above_east() -> None:
 
 @pytest.mark.parametrize("side_km", [0, -1, math.nan, math.inf])
 def test_a_side_must_be_above_0(side_km: float) -> None:
-    with pytest.raises(RegionError, match="must be above 0 km"):
+    with pytest.raises(RegionError, match="must be a number of km above 0"):
         square(0, 0, side_km)
 
 

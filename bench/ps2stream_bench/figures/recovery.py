@@ -22,7 +22,6 @@ from ps2stream.config import Settings
 from ps2stream.engines.replay import replay_inline
 from ps2stream.engines.spark.job import BatchDone
 from ps2stream.engines.spark.stream import journal_stream
-from ps2stream.engines.spark.watch import raise_failure
 from ps2stream.engines.tally import Tally
 from ps2stream.journal import Journal
 from ps2stream.model.schemas import EVENTS
@@ -229,9 +228,9 @@ class Place:
         with journal_stream(spark, self.journal, self.state, self.out, settings, on_batch=on_batch) as query:
             open_s = time.perf_counter() - started
             while not matched.wait(0.002):
-                raise_failure(query)
+                query.check()
             first_match_s = time.perf_counter() - started
-            query.processAllAvailable()  # so that Spark has noted down this batch when it starts again
+            query.process_all_available()  # so that Spark has noted down this batch when it starts again
         return {
             "mode": mode,
             "open_s": open_s,

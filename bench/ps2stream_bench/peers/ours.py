@@ -12,16 +12,16 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 from pyspark.sql import SparkSession
-from pyspark.sql.streaming.query import StreamingQuery
 
 from ps2stream.balance.settings import AdjustmentSettings
 from ps2stream.config import Settings
 from ps2stream.engines.inline import InlineEngine
 from ps2stream.engines.kernel_warmup import warm
 from ps2stream.engines.spark.job import BatchDone
+from ps2stream.engines.spark.running import RunningStream
 from ps2stream.engines.spark.session import warm_up
 from ps2stream.engines.spark.stream import journal_stream
-from ps2stream.engines.spark.watch import raise_failure, tally_batch
+from ps2stream.engines.spark.watch import tally_batch
 from ps2stream.engines.tally import Tally
 from ps2stream.journal import Journal
 from ps2stream.model.schemas import EVENTS, empty
@@ -86,7 +86,7 @@ class PS2StreamMicrobatch:
         self._home = Path(self._resources.enter_context(scratch))
         self._plan: Plan | None = None
         self._stream = contextlib.ExitStack()
-        self._query: StreamingQuery | None = None
+        self._query: RunningStream | None = None
         warm()
         warm_up(spark)
 
@@ -142,7 +142,7 @@ class PS2StreamMicrobatch:
             for batch in _batches(events, _PACKET_EVENTS):
                 appended = journal.append_ordered(batch).position
         while self._position < appended:
-            raise_failure(self._query)
+            self._query.check()
             time.sleep(_POLL_S)
         _check_accepted(self._tally.n_rejected)
 

@@ -9,6 +9,7 @@ USAGE = 2
 #: Bad input or state: the message is on stderr.
 FAILED = 3
 INTERRUPTED = 130
+TERMINATED = 143
 #: Whoever read the output has gone, as a shell reports it.
 BROKEN_PIPE = 141
 
@@ -18,6 +19,7 @@ exit codes:
   1    done, but some records were rejected; explain: it does not match
   2    wrong usage
   3    bad input, journal or state; the message is on stderr
-  130  interrupted by Ctrl-C; what was acknowledged is kept
+  130  stopped by Ctrl-C; what was acknowledged is kept
   141  the reader of the output has gone
+  143  told to terminate (SIGTERM); what was acknowledged is kept
 """

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 
 from ps2stream.cli import exits
 from ps2stream.cli.interrupts import held_interrupts
-from ps2stream.cli.render.output import note, pointer, print_json, safe
+from ps2stream.cli.render.output import brief, note, pointer, print_json, safe
 from ps2stream.deployment.home import Home
 from ps2stream.deployment.intake import Accepted, Fault, Intake, Kind
 from ps2stream.deployment.line_reader import LineReader
@@ -55,7 +55,7 @@ class PrintedReceipts:
 
     def rejected(self, fault: Fault) -> None:
         where = f"{fault.origin}: " if str(fault.origin) else ""
-        note(f"ps2stream: {where}{safe(fault.reason)}")
+        note(f"ps2stream: {where}{brief(safe(fault.reason))}")
         if fault.expression is not None:
             _point_at_error(fault.expression)
         if self._as_json:

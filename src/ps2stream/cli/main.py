@@ -17,8 +17,10 @@ from collections.abc import Sequence
 from typing import Any
 
 from ps2stream.cli import exits
+from ps2stream.cli.interrupts import exit_code_of, raised_interrupts, words_of
 from ps2stream.cli.options.arguments import glued
-from ps2stream.cli.render.output import complain
+from ps2stream.cli.options.usage import UsageError
+from ps2stream.cli.render.output import brief, complain, safe
 from ps2stream.errors import PS2StreamError
 
 #: Each command is the module of its name in ``cli.commands``, with ``add_parser`` and ``run``.
@@ -61,17 +63,25 @@ examples:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run a command and return its exit code; no error that a user can act on shows a traceback."""
+    _open_missing_streams()
     _print_anything()
     _print_warnings()
     try:
-        return _run(glued(sys.argv[1:] if argv is None else argv))
-    except KeyboardInterrupt:
-        complain("interrupted")
-        return exits.INTERRUPTED
+        with raised_interrupts():
+            return _run(glued(sys.argv[1:] if argv is None else argv))
+    except KeyboardInterrupt as interrupt:
+        code = exit_code_of(interrupt)
+        complain(words_of(code))
+        return code
     except BrokenPipeError:
         _discard_output()
         return exits.BROKEN_PIPE
-    except (PS2StreamError, OSError) as error:
+    except OSError as error:
+        # Without the number, which says nothing to people.
+        words = f"{error.filename}: {error.strerror}" if error.filename and error.strerror else str(error)
+        complain(words)
+        return exits.FAILED
+    except PS2StreamError as error:
         complain(error)
         return exits.FAILED
 
@@ -79,7 +89,10 @@ def main(argv: Sequence[str] | None = None) -> int:
 def _run(words: list[str]) -> int:
     try:
         arguments = _parser(words).parse_args(words)
-        code: int = arguments.run(arguments)
+        try:
+            code: int = arguments.run(arguments)
+        except UsageError as error:
+            arguments.parser.error(str(error))
     except SystemExit as stop:  # argparse: help and version are 0, usage errors 2
         code = stop.code if isinstance(stop.code, int) else exits.USAGE
     # Here, where a reader that has gone can still be reported, not at the interpreter's end.
@@ -101,6 +114,7 @@ def _parser(words: list[str]) -> argparse.ArgumentParser:
     for name, summary in COMMANDS.items():
         if name == chosen:
             importlib.import_module(f"ps2stream.cli.commands.{name}").add_parser(subparsers)
+            subparsers.choices[name].set_defaults(parser=subparsers.choices[name])
         else:
             subparsers.add_parser(name, help=summary)
     return parser
@@ -119,6 +133,13 @@ class _Version(argparse.Action):
         parser.exit()
 
 
+def _open_missing_streams() -> None:
+    """Let what was closed before we started be empty; else the next file opened would take its number."""
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:
+            setattr(sys, name, os.fdopen(os.open(os.devnull, os.O_RDWR), mode))
+
+
 def _print_anything() -> None:
     """Let no character that the terminal's encoding lacks end a command."""
     for stream in (sys.stdout, sys.stderr):
@@ -129,8 +150,16 @@ def _print_anything() -> None:
 def _print_warnings() -> None:
     """Show what the library warns of as one line each, like errors."""
     handler = logging.StreamHandler()
-    handler.setFormatter(logging.Formatter("ps2stream: %(message)s"))
+    handler.setFormatter(_OneLine())
     logging.getLogger("ps2stream").handlers = [handler]
+    # Says with a traceback what we say in a line.
+    logging.getLogger("py4j").handlers = [logging.NullHandler()]
+    logging.getLogger("py4j").propagate = False
+
+
+class _OneLine(logging.Formatter):
+    def format(self, record: logging.LogRecord) -> str:
+        return f"ps2stream: {brief(safe(record.getMessage()))}"
 
 
 def _discard_output() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import tempfile
 import threading
 import time
@@ -15,15 +16,17 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from ps2stream.balance.settings import AdjustmentSettings
+from ps2stream.cli.interrupts import AbruptInterrupts
 from ps2stream.config import Settings
 from ps2stream.demo.adjustments import in_words, made_at
 from ps2stream.demo.snapshot import AdjustmentLine, SampleMatch, Snapshot, Summary
 from ps2stream.demo.view import View
 from ps2stream.demo.workload import Workload
+from ps2stream.engines.spark.jvm import end_jvm
 from ps2stream.engines.spark.meter import Meter
-from ps2stream.engines.spark.session import local_session, warm_up
+from ps2stream.engines.spark.running import RunningStream
+from ps2stream.engines.spark.session import own_session, warm_up
 from ps2stream.engines.spark.stream import journal_stream
-from ps2stream.engines.spark.watch import raise_failure
 from ps2stream.journal import Journal
 from ps2stream.model.schemas import PUBLISH, SUBSCRIBE
 from ps2stream.partitioning.sample import Sample
@@ -33,7 +36,6 @@ from ps2stream.state.state import State
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
-    from pyspark.sql.streaming.query import StreamingQuery
 
 _LOAD_AT_ONCE = 20_000
 _PUBLISH_EVERY_S = 0.1
@@ -100,7 +102,8 @@ class Publisher(threading.Thread):
 
     def stop(self) -> None:
         self._stopped.set()
-        self.join()
+        if self.is_alive():
+            self.join()
 
     def sample(self, match: dict[str, object]) -> SampleMatch | None:
         """Fill a match with what its people wrote, if that is still remembered."""
@@ -128,8 +131,10 @@ class Publisher(threading.Thread):
 class Show:
     """Run the demo from the first line on the screen to the summary."""
 
-    def __init__(self, demo: DemoSettings, settings: Settings, view: View) -> None:
-        self._demo, self._settings, self._view = demo, settings, view
+    def __init__(
+        self, demo: DemoSettings, settings: Settings, view: View, interrupts: AbruptInterrupts
+    ) -> None:
+        self._demo, self._settings, self._view, self._interrupts = demo, settings, view, interrupts
         self._started, self._started_at = time.monotonic(), time.time()
         self._streaming_since: float | None = None
         self._meter = Meter(settings)
@@ -138,21 +143,18 @@ class Show:
         self._busy_around = ""
         self._at_start = 0  # events of the loading phase, which the summary leaves out
 
-    def run(self) -> Summary:
-        """Show the demo; return its figures. Interrupting it ends it early, not badly."""
-        with tempfile.TemporaryDirectory(prefix="ps2stream-demo-") as scratch:
-            home = Path(scratch)
+    def run(self, log: Path) -> Summary:
+        """Show the demo; return its figures. Interrupted while it streams it ends early, not badly."""
+        with (
+            tempfile.TemporaryDirectory(prefix="ps2stream-demo-") as scratch,
+            self._interrupts.tidied_by(lambda: shutil.rmtree(scratch, ignore_errors=True)),
+            self._interrupts.tidied_by(end_jvm),
+        ):
             self._report("starting Spark")
-            spark = local_session("ps2stream demo", log=home / "spark.log")
-            try:
+            with own_session("ps2stream demo", log=log) as spark:
                 self._report("loading kernels (a new machine compiles them first)")
                 warm_up(spark)
-                self._stream(spark, home)
-            except KeyboardInterrupt:
-                if self._streaming_since is None:
-                    raise
-            finally:
-                spark.stop()
+                self._stream(spark, Path(scratch))
         return self._summary()
 
     def _stream(self, spark: SparkSession, home: Path) -> None:
@@ -167,27 +169,35 @@ class Show:
             out = home / "out"
             with journal_stream(
                 spark, home / "journal", home / "state", out, self._settings, on_batch=self._meter.add
-            ) as query:
+            ) as stream:
                 try:
-                    self._watch(query, publisher, out, loaded)
+                    self._load(stream, loaded)
+                    publisher.start()
+                    with self._interrupts.held():
+                        self._watch(stream, publisher, out)
                 finally:
                     publisher.stop()
 
-    def _watch(self, query: StreamingQuery, publisher: Publisher, out: Path, loaded: int) -> None:
-        """Show the stream until its time is over; the time begins when the subscriptions are in."""
-        phase = f"loading {self._demo.n_subscriptions:,} subscriptions"
-        while self._streaming_since is None or time.monotonic() - self._streaming_since < self._demo.seconds:
-            raise_failure(query)
+    def _load(self, stream: RunningStream, loaded: int) -> None:
+        """Wait until the subscriptions are in; the time of the demo begins there."""
+        while self._meter.position < loaded:
+            stream.check()
+            self._report(f"loading {self._demo.n_subscriptions:,} subscriptions")
+            time.sleep(_SHOW_EVERY_S)
+        self._streaming_since = time.monotonic()
+        self._at_start = self._meter.tally.n_events
+        self._meter.tally.latencies.clear()
+
+    def _watch(self, stream: RunningStream, publisher: Publisher, out: Path) -> None:
+        """Show the stream until its time is over or somebody has seen enough."""
+        until = time.monotonic() + self._demo.seconds
+        while time.monotonic() < until and not self._interrupts:
+            stream.check()
             if publisher.failure is not None:
                 raise publisher.failure
-            if self._streaming_since is None and self._meter.position >= loaded:
-                self._streaming_since, phase = time.monotonic(), "streaming"
-                self._at_start = self._meter.tally.n_events
-                self._meter.tally.latencies.clear()
-                publisher.start()
             self._take_samples(publisher, out)
             self._busy_around = publisher.busy_around
-            self._report(phase)
+            self._report("streaming")
             time.sleep(_SHOW_EVERY_S)
 
     def _take_samples(self, publisher: Publisher, out: Path) -> None:

@@ -100,9 +100,8 @@ def connect(path: Path, *, durable: bool) -> sqlite3.Connection:
         _require_directory(path.parent)
         if not path.exists():
             raise JournalError(f"no journal at {path.parent}: the directory has no {path.name}")
-        # mode=rw: a file that vanished meanwhile is an error, not a new database.
         connection = sqlite3.connect(
-            f"{path.absolute().as_uri()}?mode=rw",
+            f"{path.absolute().as_uri()}?{_mode(path)}",
             uri=True,
             timeout=BUSY_TIMEOUT_S,
             isolation_level=None,
@@ -115,6 +114,19 @@ def connect(path: Path, *, durable: bool) -> sqlite3.Connection:
             connection.close()
             raise
     return connection
+
+
+def _mode(path: Path) -> str:
+    """Say how SQLite is to open a file.
+
+    rw: a file that vanished meanwhile is an error, not a new database. Readers need write access, too: they
+    share the index of the write-ahead log. Only where nobody can write is none needed.
+    """
+    if not os.statvfs(path).f_flag & os.ST_RDONLY:
+        return "mode=rw"
+    if log_bytes(path):
+        raise JournalError(f"{path} was not closed; it can be read once its file system can be written to")
+    return "mode=ro&immutable=1"
 
 
 def _check_format(connection: sqlite3.Connection, path: Path) -> None:

@@ -23,7 +23,7 @@ def square(lat: float, lon: float, side_km: float) -> Bounds:
     """
     # Neither number may be NaN, for which every comparison is false.
     if not (math.isfinite(side_km) and side_km > 0):
-        raise RegionError(f"the side of a square must be above 0 km; got {side_km}")
+        raise RegionError(f"the side of a square must be a number of km above 0; got {side_km}")
     if not (-90 <= lat <= 90 and -180 <= lon <= 180):
         raise RegionError(f"the centre of a square must lie on the map; got lat {lat}, lon {lon}")
     half_lat = side_km / 2 / KM_PER_DEGREE

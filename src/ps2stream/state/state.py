@@ -241,6 +241,8 @@ class State:
                 return False
         except StateError:
             return True
+        except OSError:  # where the lock cannot be written no job can run
+            return False
 
     def request_repartition(self) -> None:
         """Ask the job to consider a new plan; whoever asks again before it has looked changes nothing."""

@@ -85,13 +85,28 @@ def test_texts_come_from_the_journal_while_it_has_them(run: Any, job: Job, lines
     assert "(no longer in the journal)" in run("matches", "--text").out
 
 
-def test_no_sink_yet_is_no_error(run: Any) -> None:
+def test_a_home_that_does_not_exist_is_an_error(run: Any, home: Home) -> None:
+    for command in ("matches", "subscriptions", "status", "adjustments", "repartition"):
+        ran = run(command)
+        assert (ran.code, ran.out) == (3, "")
+        assert f"no deployment at {home.directory}: there is no such directory" in ran.err
+    assert not home.directory.exists()
+    home.directory.write_text("a file")
+    ran = run("matches")
+    assert (ran.code, ran.out) == (3, "")
+    assert "is a file" in ran.err
+
+
+def test_no_sink_yet_is_no_error(run: Any, home: Home) -> None:
+    home.directory.mkdir()
     ran = run("matches")
     assert (ran.code, ran.out) == (0, "")
     assert "no matches yet" in ran.err
 
 
-@pytest.mark.parametrize("words", [["--limit", "0"], ["--limit", "x"], ["--since", "x"], ["--new"]])
+@pytest.mark.parametrize(
+    "words", [["--limit", "0"], ["--limit", "x"], ["--since", "x"], ["--since", "9" * 30], ["--new"]]
+)
 def test_wrong_usage_is_2(run: Any, words: list[str]) -> None:
     assert run("matches", *words).code == 2
 
@@ -132,3 +147,14 @@ def test_following_ends_by_an_interrupt_with_0(run: Any, job: Job, home: Home, l
         process.send_signal(signal.SIGINT)
         _, err = process.communicate(timeout=60)
     assert (process.returncode, err) == (0, "")
+
+
+def test_following_that_is_terminated_is_143(home: Home) -> None:
+    home.directory.mkdir()
+    command = [sys.executable, "-m", "ps2stream", "matches", "--follow", "--home", str(home.directory)]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stderr is not None
+        assert "no matches yet" in process.stderr.readline()
+        process.send_signal(signal.SIGTERM)
+        _, err = process.communicate(timeout=240)
+    assert (process.returncode, err) == (143, "ps2stream: terminated\n")

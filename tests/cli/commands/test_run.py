@@ -1,13 +1,20 @@
 from __future__ import annotations
 
 import json
+import os
 import signal
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import pyarrow.parquet as pq
+import pytest
+
+from engines.spark.processes import kill, session_of, wait_until_gone
 
 COMMAND = [sys.executable, "-m", "ps2stream"]
 
@@ -16,6 +23,25 @@ def _call(*arguments: str, home: Path, text: str | None = None) -> subprocess.Co
     return subprocess.run(
         [*COMMAND, *arguments, "--home", str(home)], input=text, capture_output=True, text=True, check=False
     )
+
+
+@contextmanager
+def _running(*words: str, home: Path | None = None, **options: Any) -> Iterator[subprocess.Popen[str]]:
+    """Run a command as a shell does, in a group that is signalled as a whole; here also in a session."""
+    where = [] if home is None else ["--home", str(home)]
+    with subprocess.Popen(
+        [*COMMAND, *words, *where],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+        **options,
+    ) as process:
+        try:
+            yield process
+        finally:
+            for each in session_of(process.pid):
+                kill(each.pid)
 
 
 def _publications(first: int, n: int) -> str:
@@ -38,6 +64,7 @@ def test_a_deployment_from_subscribing_to_matches(tmp_path: Path) -> None:
     assert _call("publish", home=home, text=_publications(3, 2)).returncode == 0
     second = _call("run", "--until-idle", "--workers", "2", "--json", home=home)
     assert json.loads(second.stdout.splitlines()[-1])["matches"] == 2
+    assert {json.loads(line)["subscriptions"] for line in second.stdout.splitlines()} == {1}
     matches = pq.read_table(home / "out" / "matches").to_pylist()
     assert sorted(row["publication_id"] for row in matches) == ["p0", "p1", "p2", "p3", "p4"]
     status = json.loads(_call("status", "--json", home=home).stdout)
@@ -47,32 +74,126 @@ def test_a_deployment_from_subscribing_to_matches(tmp_path: Path) -> None:
     other = _call("run", "--until-idle", "--workers", "3", home=home)
     assert other.returncode == 3
     assert "was made with n_workers=2; got 3" in other.stderr
+    assert "starting" not in other.stderr, "told before Spark starts"
 
 
 def test_a_job_is_stopped_by_sigterm_and_goes_on(tmp_path: Path) -> None:
     home = tmp_path / "home"
     _call("subscribe", "fires", "fire", "--region", "11,48,12,49", home=home)
-    process = subprocess.Popen(
-        [*COMMAND, "run", "--home", str(home), "--workers", "1", "--json", "--report-every", "0.2"],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
-    assert process.stdout is not None
-    deadline = time.monotonic() + 120
-    published = False
-    for line in process.stdout:
-        figures = json.loads(line)
-        if not published:
-            assert _call("publish", home=home, text=_publications(0, 4)).returncode == 0
-            published = True
-        if figures["matches"] == 4 or time.monotonic() > deadline:
-            break
-    status = _call("status", home=home)
-    assert status.stdout.startswith("the job runs; no loads are known"), "one worker: nothing to adjust"
-    assert _call("repartition", home=home).returncode == 3
-    process.send_signal(signal.SIGTERM)
-    _, errors = process.communicate(timeout=60)
-    assert process.returncode == 0, errors
-    assert "stopped" in errors
+    with _running("run", "--workers", "1", "--json", "--report-every", "0.2", home=home) as process:
+        assert process.stdout is not None
+        deadline = time.monotonic() + 120
+        published = False
+        for line in process.stdout:
+            figures = json.loads(line)
+            if not published:
+                assert _call("publish", home=home, text=_publications(0, 4)).returncode == 0
+                published = True
+            if figures["matches"] == 4 or time.monotonic() > deadline:
+                break
+        status = _call("status", home=home)
+        assert status.stdout.startswith("the job runs; no loads are known"), "one worker: nothing to adjust"
+        assert _call("repartition", home=home).returncode == 3
+        second = _call("run", "--workers", "1", home=home)
+        assert (second.returncode, second.stderr) == (
+            3,
+            f"ps2stream: another job is running on the state in {home / 'state'}\n",
+        )
+        # As `kill %1` and `timeout` do it: the JVM would hear it, too, if it were in the same group.
+        os.killpg(process.pid, signal.SIGTERM)
+        _, errors = process.communicate(timeout=240)
+        assert process.returncode == 143, errors
+        assert errors.splitlines()[-1] == "ps2stream: terminated; start again to go on from here"
+        assert "Traceback" not in errors
+        assert wait_until_gone(process.pid) == []
     assert pq.read_table(home / "out" / "matches").num_rows == 4
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["--interval", "-1"], "argument --interval: must be a number of seconds between 0 and 86,400"),
+        (["--interval", "nan"], "argument --interval: must be a number of seconds between 0 and 86,400"),
+        (["--report-every", "inf"], "argument --report-every: must be a number of seconds"),
+        (["--workers", "0"], "workers must lie between 1 and 1,024; got 0"),
+        (["--batch-events", "-5"], "--batch-events must lie between 1 and"),
+        (["--sigma", "nan"], "sigma must be above target"),
+        (["--margin", "2"], "margin must lie in [0, 1)"),
+    ],
+)
+def test_a_value_that_an_option_cannot_have_is_wrong_usage(
+    run: Any, home: Any, words: list[str], message: str
+) -> None:
+    ran = run("run", *words)
+    assert ran.code == 2
+    assert message in ran.err
+    assert "usage: ps2stream run" in ran.err
+    assert "starting" not in ran.err
+    assert not home.directory.exists()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("wait_s", [0.2, 1.0, 3.0, 6.0, 10.0])
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_a_signal_while_it_starts_ends_it_with_one_line(
+    tmp_path: Path, number: signal.Signals, code: int, wait_s: float
+) -> None:
+    with _running("run", home=tmp_path / "home") as process:
+        assert process.stderr is not None
+        assert process.stderr.readline().startswith("starting")
+        time.sleep(wait_s)
+        os.killpg(process.pid, number)
+        _, errors = process.communicate(timeout=240)
+        assert process.returncode == code
+        assert errors.splitlines()[-1].startswith("ps2stream: ")
+        assert "Traceback" not in errors
+        assert wait_until_gone(process.pid, 60) == []
+
+
+@pytest.mark.slow
+def test_a_jvm_that_dies_is_told_in_one_line(tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    with _running("run", "--workers", "1", "--json", home=home) as process:
+        assert process.stdout is not None
+        process.stdout.readline()
+        (jvm,) = [each.pid for each in session_of(process.pid) if each.parent == process.pid]
+        kill(jvm)
+        _, errors = process.communicate(timeout=240)
+        assert process.returncode == 3
+        assert errors.splitlines()[-1] == (
+            "ps2stream: the JVM that Spark runs in was killed by SIGKILL; "
+            f"what it wrote is in {home / 'state' / 'spark.log'}"
+        )
+        assert "Traceback" not in errors
+
+
+@pytest.mark.slow
+def test_a_driver_that_is_killed_leaves_no_process_behind(tmp_path: Path) -> None:
+    with _running("run", "--workers", "1", "--json", home=tmp_path / "home") as process:
+        assert process.stdout is not None
+        process.stdout.readline()
+        kill(process.pid)
+        assert wait_until_gone(process.pid, 60) == []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("words", [["demo"], ["replay", "e.parquet", "--out", "o", "--report", "-"]])
+def test_commands_that_leave_nothing_behind_do_so_when_they_are_interrupted(
+    tmp_path: Path, words: list[str]
+) -> None:
+    from ps2stream.testing.generators import random_events
+
+    scratch = tmp_path / "scratch"
+    scratch.mkdir()
+    pq.write_table(random_events(100, seed=1), tmp_path / "e.parquet")
+    environment = {**os.environ, "TMPDIR": str(scratch), "SPARK_LOCAL_DIRS": str(tmp_path / "spark")}
+    with _running(*words, env=environment, cwd=tmp_path) as process:
+        while not list(scratch.glob("ps2stream-spark-*.log")) and process.poll() is None:
+            time.sleep(0.05)
+        time.sleep(5.0)
+        os.killpg(process.pid, signal.SIGINT)
+        _, errors = process.communicate(timeout=240)
+        assert process.returncode == 130
+        assert errors == "ps2stream: interrupted\n"
+        assert list(scratch.glob("ps2stream-*")) == []
+        assert wait_until_gone(process.pid, 60) == []

@@ -53,7 +53,7 @@ def test_an_error_in_the_expression_is_pointed_at(run: Any, home: Home) -> None:
         (["q", "x", "--region", "0,5,1,1"], "the region must have min_lat <= max_lat; got 5.0 > 1.0"),
         (["q", "x", "--region", "0,0,nan,1"], "max_lon of the region must lie in"),
         (["", "x", "--region", "0,0,1,1"], "must be a non-empty string"),
-        (["q", "x", "--around", "0,0", "--km", "-1"], "must be above 0 km"),
+        (["q", "x", "--around", "0,0", "--km", "-1"], "must be a number of km above 0"),
         (["q", "x", "--around", "95,0", "--km", "1"], "must lie on the map"),
     ],
 )

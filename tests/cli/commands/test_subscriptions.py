@@ -1,8 +1,12 @@
 from __future__ import annotations
 
+import subprocess
+from pathlib import Path
 from typing import Any
 
 import pytest
+
+from disks import small_disk
 
 
 @pytest.fixture
@@ -12,6 +16,28 @@ def some(run: Any) -> None:
     run("subscribe", "gone", "surf", "--region", "176,-20,-178,-15")
     run("unsubscribe", "gone")
     run("subscribe", "munich", "fire", "--region", "11.3,48,11.8,48.3")
+
+
+def test_a_file_system_that_cannot_be_written_to_can_be_read(run: Any, tmp_path: Path) -> None:
+    with small_disk(tmp_path / "disk", "4m") as disk:
+        home = ["--home", str(disk / "home")]
+        run("subscribe", "a", "fire", "--region", "0,0,10,10", *home)
+        subprocess.run(["mount", "-o", "remount,ro", str(disk)], check=True)
+        ran = run("subscriptions", "--json", *home)
+        assert (ran.code, [row["id"] for row in ran.json()]) == (0, ["a"])
+        ran = run("subscribe", "b", "fire", "--region", "0,0,10,10", *home)
+        assert ran.code == 3
+        assert "cannot write to" in ran.err
+
+
+def test_a_long_expression_is_whole_in_json_only(run: Any) -> None:
+    expression = " AND ".join(f"word{number}" for number in range(1_000))
+    run("subscribe", "long", expression, "--region", "0,0,10,10")
+    assert [row["expression"] for row in run("subscriptions", "--json").json()] == [expression]
+    shown = run("subscriptions").out
+    assert max(map(len, shown.splitlines())) < 400
+    assert "word0 AND" in shown
+    assert "word999" in shown
 
 
 @pytest.mark.usefixtures("some")

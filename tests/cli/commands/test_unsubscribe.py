@@ -37,4 +37,4 @@ def test_what_is_not_known_is_not_appended(run: Any, home: Home) -> None:
 def test_without_a_journal_it_is_bad_state(run: Any) -> None:
     ran = run("unsubscribe", "a")
     assert ran.code == 3
-    assert "no journal at" in ran.err
+    assert "no deployment at" in ran.err

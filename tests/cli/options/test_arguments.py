@@ -4,7 +4,7 @@ import argparse
 
 import pytest
 
-from ps2stream.cli.options.arguments import bounds, count, glued, natural, point, unicode_text
+from ps2stream.cli.options.arguments import bounds, count, glued, natural, point, seconds, unicode_text
 
 
 def test_coordinates_may_begin_with_a_minus() -> None:
@@ -34,6 +34,15 @@ def test_bytes_that_are_no_text_are_refused() -> None:
     assert unicode_text("Feuer 🔥") == "Feuer 🔥"
     with pytest.raises(argparse.ArgumentTypeError, match="valid Unicode"):
         unicode_text("a\udcff")
+
+
+def test_seconds_are_a_number_that_clocks_know() -> None:
+    assert (seconds("0"), seconds("0.25"), seconds("1e2")) == (0.0, 0.25, 100.0)
+    for text in ("", "-1", "-0.001", "nan", "inf", "-inf", "1e9", "soon"):
+        with pytest.raises(
+            argparse.ArgumentTypeError, match="must be a number of seconds between 0 and 86,400"
+        ):
+            seconds(text)
 
 
 def test_numbers_are_whole_and_not_negative() -> None:

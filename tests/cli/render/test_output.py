@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from ps2stream.cli.render.output import Columns, complain, degrees, display_width, pointer, safe
+from ps2stream.cli.render.output import Columns, brief, complain, degrees, display_width, pointer, safe
 from ps2stream.errors import ExpressionError
 
 
@@ -39,6 +39,27 @@ def test_columns_line_up_and_have_one_header(capsys: pytest.CaptureFixture[str])
         "q     20  b\n"
         "longer  3   c\n"
     )
+
+
+def test_a_long_text_is_shown_with_its_start_and_its_end() -> None:
+    text = "needs this; " + "x" * 10_000 + " got that"
+    shown = brief(text)
+    assert len(shown) < 600
+    assert shown.startswith("needs this; xxx")
+    assert shown.endswith("xxx got that")
+    assert "characters ...]" in shown
+    assert brief("short") == "short"
+
+
+def test_errors_and_lists_do_not_print_long_expressions_whole(capsys: pytest.CaptureFixture[str]) -> None:
+    expression = "fire OR " * 2_000
+    complain(ExpressionError("a keyword is missing", expression, len(expression)))
+    columns = Columns("id", "expression")
+    columns.write([("q", expression), ("i" * 10_000, "fire")])
+    captured = capsys.readouterr()
+    assert captured.err.startswith("ps2stream: a keyword is missing at position 16000 of 'fire OR fire OR")
+    assert max(map(len, captured.err.splitlines())) < 600
+    assert max(map(len, captured.out.splitlines())) < 500
 
 
 def test_degrees_have_no_noise() -> None:

@@ -22,7 +22,6 @@ from ps2stream.config import Settings
 from ps2stream.engines.spark.job import BatchDone
 from ps2stream.engines.spark.session import local_session
 from ps2stream.engines.spark.stream import journal_stream
-from ps2stream.engines.spark.watch import raise_failure
 from ps2stream.errors import PS2StreamError
 from ps2stream.journal import Journal
 from ps2stream.state.state import State
@@ -44,7 +43,7 @@ def work(directory: Path, batch_events: int, controller: Controller | None) -> N
             ) as query,
         ):
             while not is_done(directory, journal):
-                raise_failure(query)
+                query.check()
                 if os.getppid() != parent:  # the tests themselves were killed
                     raise KeyboardInterrupt
                 time.sleep(0.05)

@@ -25,6 +25,7 @@ from ps2stream.model.schemas import EVENTS
 _SCRIPT = Path(__file__).with_name("killable_job.py")
 # All Python that Spark starts: the daemons with what they fork, and the reader of the data source.
 _OUR_DAEMON = "-m ps2stream.engines.spark.daemon"
+_READER = "-m pyspark.sql.streaming.python_streaming_source_runner"
 _OF_SPARK = (_OUR_DAEMON, "-m pyspark.")
 
 
@@ -142,6 +143,13 @@ def session_of(session: int) -> list[Process]:
             if int(sid) == session and state not in "ZX":
                 found.append(Process(int(directory.name), int(parent), command))
     return found
+
+
+def source_readers(driver: int) -> list[int]:
+    """List the processes that read a source for the JVM of a driver."""
+    processes = session_of(os.getsid(driver))
+    jvms = [process.pid for process in processes if process.parent == driver]
+    return [each.pid for each in processes if each.parent in jvms and _READER in each.command]
 
 
 def wait_until_gone(session: int, timeout_s: float = 30.0) -> list[Process]:

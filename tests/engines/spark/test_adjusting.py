@@ -77,7 +77,7 @@ def test_a_running_job_can_be_asked_for_a_new_plan(
         while n_published < events.num_rows and len(state.adjustments.read()) < 2:
             n_published += 20
             place.publish(events.slice(0, n_published), packet_events=60)
-            query.processAllAvailable()
+            query.process_all_available()
     assert not state.take_request()
     assert [record.kind for record in state.adjustments.read()][:2] == ["switch", "unite"]
     assert state.routing().older is None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import random
 import shutil
 from pathlib import Path
@@ -14,6 +15,7 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.pandas.types import from_arrow_schema
 
+from engines.spark.processes import kill, source_readers
 from laws.engines import Place, batches_of, outcome_of, sorted_outcome
 from ps2stream.config import Settings
 from ps2stream.engines.spark.stream import (
@@ -89,7 +91,7 @@ def test_the_first_start_takes_the_plan_that_it_is_given(spark: SparkSession, pl
     owners = np.arange(16, dtype=np.int32) % 2
     plan = Plan(1, "grid", 2, Grid.over(WORLD, 2), owners_of_cells(owners))
     with journal_stream(spark, place.journal, place.state, place.out, SETTINGS, plan=plan) as query:
-        query.processAllAvailable()
+        query.process_all_available()
     assert State(place.state).plan().h1.cell_owner.tolist() == owners.tolist()
     assert place.outcome([]).matches == sorted(oracle.run(events).matches)
     other = Plan(1, "grid", 2, Grid.over(WORLD, 2), owners_of_cells(1 - owners))
@@ -104,13 +106,13 @@ def test_a_stream_of_files_is_matched_as_they_arrive(spark: SparkSession, tmp_pa
         add_file(tmp_path / "events", number, part)
     source = files_of(spark, tmp_path / "events")
     with events_stream(source, tmp_path / "state", tmp_path / "out", SETTINGS) as query:
-        query.processAllAvailable()
+        query.process_all_available()
     # Stopped, robbed of its indexes and started again: subscriptions of the first run still count.
     shutil.rmtree(tmp_path / "state" / "index")
     with events_stream(source, tmp_path / "state", tmp_path / "out", SETTINGS) as query:
         for number, part in enumerate(parts[3:], start=3):
             add_file(tmp_path / "events", number, part)
-            query.processAllAvailable()
+            query.process_all_available()
     place = Place(tmp_path)
     assert place.outcome([]) == sorted_outcome(oracle.run(events))
     batches = {path.name.split("-")[1] for path in (tmp_path / "out" / "matches").glob("batch-*")}
@@ -124,9 +126,9 @@ def test_an_event_that_comes_too_late_is_rejected(spark: SparkSession, tmp_path:
     add_file(tmp_path / "events", 0, first)
     source = files_of(spark, tmp_path / "events")
     with events_stream(source, tmp_path / "state", tmp_path / "out", SETTINGS) as query:
-        query.processAllAvailable()
+        query.process_all_available()
         add_file(tmp_path / "events", 1, pa.concat_batches([first.slice(190), second]))
-        query.processAllAvailable()
+        query.process_all_available()
     outcome = Place(tmp_path).outcome([])
     assert outcome.matches == sorted(oracle.run(events).matches)
     assert [rejected.seq for rejected in outcome.rejected] == first.column("seq")[190:].to_pylist()
@@ -177,10 +179,10 @@ def test_a_dataframe_that_holds_no_events_is_told_of_at_the_call(spark: SparkSes
 def test_a_second_job_on_a_state_is_refused(spark: SparkSession, place: Place) -> None:
     place.publish(random_events(50, seed=56), packet_events=50)
     with place.stream(spark, SETTINGS) as query:
-        query.processAllAvailable()
+        query.process_all_available()
         with pytest.raises(StateError, match="another job is running on the state"):
             place.drain(spark, SETTINGS)
-        query.processAllAvailable()
+        query.process_all_available()
     # The first one took no harm, and let go of the state when it ended.
     place.drain(spark, SETTINGS)
 
@@ -190,6 +192,25 @@ def test_a_state_is_not_used_with_other_settings(spark: SparkSession, place: Pla
     place.drain(spark, SETTINGS)
     with pytest.raises(StateError, match="was made with n_workers=2; got 3"):
         place.drain(spark, Settings(n_workers=3, n_dispatchers=2))
+
+
+def test_a_stream_goes_on_when_the_reader_of_its_source_is_killed(
+    spark: SparkSession, place: Place, caplog: pytest.LogCaptureFixture
+) -> None:
+    events = random_events(400, seed=60, invalid_share=0.0)
+    place.publish(events.slice(0, 200), packet_events=50)
+    with place.stream(spark, SETTINGS) as query:
+        query.process_all_available()
+        readers = source_readers(os.getpid())
+        assert len(readers) == 1
+        kill(readers[0])
+        place.publish(events, packet_events=50)
+        query.process_all_available()
+        assert query.n_subscriptions > 0
+    assert place.outcome([]) == sorted_outcome(oracle.run(events))
+    assert [record.getMessage().partition(";")[0] for record in caplog.records] == [
+        "the process that reads the source died"
+    ]
 
 
 def test_a_missing_journal_is_named(spark: SparkSession, place: Place) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 
 from ps2stream.cli import exits
 from ps2stream.cli.options.arguments import natural
-from ps2stream.cli.options.home import add_home, home_from
+from ps2stream.cli.options.home import add_home, existing_home
 from ps2stream.cli.render.output import note, print_json
 from ps2stream.deployment.home import state_of
 
@@ -50,7 +50,7 @@ def add_parser(subparsers: Any) -> None:
 def run(arguments: argparse.Namespace) -> int:
     from ps2stream.cli.render.adjustment_text import object_of, text_of
 
-    records = state_of(home_from(arguments)).adjustments.read()
+    records = state_of(existing_home(arguments)).adjustments.read()
     if not records:
         note("ps2stream: no adjustment was made yet")
     for number, record in enumerate(records[-arguments.limit :] if arguments.limit else records):

@@ -6,7 +6,11 @@ import argparse
 import sys
 from typing import Any
 
+from ps2stream.cli import exits
+from ps2stream.cli.interrupts import abrupt_interrupts
+from ps2stream.cli.options.arguments import count, natural, seconds
 from ps2stream.cli.options.settings import add_settings, settings_from
+from ps2stream.cli.spark_log import spark_log
 from ps2stream.extras import require
 
 _DESCRIPTION = """\
@@ -16,7 +20,7 @@ People all over the world publish short texts (places weighted by population, wo
 their real frequency, topics that differ by region) while subscriptions come and go, five
 publications to one change. On a terminal you watch throughput, latency, the load of each
 worker and some of the matches; elsewhere a line every few seconds. It ends with a summary
-and leaves nothing behind. Ctrl-C ends it early.
+and leaves nothing behind. Ctrl-C ends it early, with the summary so far and exit code 130.
 
 With --drift another part of the world becomes busy every 15 seconds, and you watch how cells move from
 worker to worker after it. Loads are counted over a shorter window then (--window 60000 --sigma 1.3).
@@ -38,18 +42,27 @@ def add_parser(subparsers: Any) -> None:
         description=_DESCRIPTION,
         epilog=_EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
     )
     parser.add_argument(
-        "--seconds", metavar="N", type=float, default=60.0, help="how long to stream (default: 60)"
+        "--seconds", metavar="N", type=seconds, default=60.0, help="how long to stream (default: 60)"
     )
     parser.add_argument(
-        "--subscriptions", metavar="N", type=int, default=100_000, help="live subscriptions (default: 100000)"
+        "--subscriptions",
+        metavar="N",
+        type=natural,
+        default=100_000,
+        help="live subscriptions (default: 100000)",
     )
     parser.add_argument(
-        "--rate", metavar="N", type=int, default=10_000, help="events a second; 0: no limit (default: 10000)"
+        "--rate",
+        metavar="N",
+        type=count,
+        default=10_000,
+        help="events a second; 0: no limit (default: 10000)",
     )
     parser.add_argument(
-        "--seed", metavar="N", type=int, default=7, help="another seed, another stream (default: 7)"
+        "--seed", metavar="N", type=count, default=7, help="another seed, another stream (default: 7)"
     )
     parser.add_argument(
         "--drift", action="store_true", help="let the busiest part of the world change, and load follow it"
@@ -69,9 +82,10 @@ def run(arguments: argparse.Namespace) -> int:
     )
     settings = settings_from(arguments, DRIFTING if arguments.drift else None)
     view = open_view(sys.stdout)
-    try:
-        final = Show(demo, settings, view).run()
-    finally:
-        view.close()
+    with abrupt_interrupts() as interrupts, spark_log(interrupts) as log, interrupts.tidied_by(view.close):
+        try:
+            final = Show(demo, settings, view, interrupts).run(log)
+        finally:
+            view.close()
     print(summary(final))
-    return 0
+    return interrupts.exit_code if interrupts else exits.DONE

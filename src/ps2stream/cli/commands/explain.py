@@ -55,7 +55,7 @@ def add_parser(subparsers: Any) -> None:
     )
     add_home(parser)
     parser.add_argument("--json", action="store_true", help="print one JSON object")
-    parser.set_defaults(run=run, parser=parser)
+    parser.set_defaults(run=run)
 
 
 def run(arguments: argparse.Namespace) -> int:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import argparse
-import contextlib
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from ps2stream.cli import exits
-from ps2stream.cli.options.arguments import natural, unicode_text
-from ps2stream.cli.options.home import add_home, home_from
+from ps2stream.cli.interrupts import Terminated
+from ps2stream.cli.options.arguments import natural, seq, unicode_text
+from ps2stream.cli.options.home import add_home, existing_home
 from ps2stream.cli.render.output import Columns, note, print_json
 from ps2stream.deployment.home import Home
 
@@ -45,7 +45,7 @@ def add_parser(subparsers: Any) -> None:
     parser.add_argument(
         "--subscription", metavar="ID", type=unicode_text, help="only those of this subscription"
     )
-    parser.add_argument("--since", metavar="SEQ", type=int, help="only publications from this seq on")
+    parser.add_argument("--since", metavar="SEQ", type=seq, help="only publications from this seq on")
     parser.add_argument("--limit", metavar="N", type=natural, help="end after N matches")
     parser.add_argument("--text", action="store_true", help="show the texts, too")
     parser.add_argument(
@@ -56,7 +56,7 @@ def add_parser(subparsers: Any) -> None:
     )
     add_home(parser)
     parser.add_argument("--json", action="store_true", help="print JSON lines")
-    parser.set_defaults(run=run, parser=parser)
+    parser.set_defaults(run=run)
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -65,19 +65,20 @@ def run(arguments: argparse.Namespace) -> int:
     from ps2stream.deployment.match_reader import MatchReader, Wanted
     from ps2stream.sinks.parquet import Sink
 
-    home = home_from(arguments)
+    home = existing_home(arguments)
     directory = Sink(home.out).matches
     if not directory.is_dir():
         note(f"ps2stream: no matches yet; {directory} does not exist")
     reader = MatchReader(directory)
     if arguments.new:
         reader.skip()
-    with contextlib.ExitStack() as stack:
-        if arguments.follow:
-            # The ordinary way to end it, so it is no failure.
-            stack.enter_context(contextlib.suppress(KeyboardInterrupt))
-        texts = _Texts(home) if arguments.text else None
+    texts = _Texts(home) if arguments.text else None
+    try:
         _show(reader, Wanted(arguments.subscription, arguments.since), texts, arguments)
+    except KeyboardInterrupt as interrupt:
+        # Ctrl-C is the ordinary way to end it, so it is no failure.
+        if isinstance(interrupt, Terminated) or not arguments.follow:
+            raise
     return exits.DONE
 
 

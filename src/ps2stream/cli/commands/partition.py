@@ -66,7 +66,7 @@ def add_parser(subparsers: Any) -> None:
     parser.add_argument("--json", action="store_true", help="print one JSON object a plan")
     parser.add_argument("--quiet", action="store_true", help="show no progress")
     add_plan_settings(parser)
-    parser.set_defaults(run=run, parser=parser)
+    parser.set_defaults(run=run)
 
 
 def run(arguments: argparse.Namespace) -> int:

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 from ps2stream.cli import exits
 from ps2stream.cli.options.adjustment import add_margin, adjustment_from
-from ps2stream.cli.options.home import add_home, home_from
+from ps2stream.cli.options.home import add_home, existing_home
 from ps2stream.cli.options.settings import add_costs
+from ps2stream.cli.options.usage import told_as_usage
 from ps2stream.cli.render.output import note, print_json
 from ps2stream.deployment.home import Home, state_of
 
@@ -74,11 +75,11 @@ def add_parser(subparsers: Any) -> None:
     group.add_argument(
         "--sample-seed", metavar="N", type=int, help="another seed, another sample (default: 0)"
     )
-    parser.set_defaults(run=run, parser=parser)
+    parser.set_defaults(run=run)
 
 
 def run(arguments: argparse.Namespace) -> int:
-    home = home_from(arguments)
+    home = existing_home(arguments)
     state = state_of(home)
     if arguments.dry_run:
         _judge(arguments, home, state)
@@ -130,17 +131,18 @@ def _settings(arguments: argparse.Namespace, home: Home, state: State) -> Settin
     from ps2stream.balance.settings import AdjustmentSettings
 
     told = state.read_status() or {}
-    given = {
-        "load": arguments.load or told.get("load"),
-        "calibrate": arguments.calibrate,
-        "sample_events": arguments.sample_events,
-        "sample_prefix_events": arguments.sample_prefix,
-        "sample_seed": arguments.sample_seed,
-        "adjustment": adjustment_from(
-            arguments, AdjustmentSettings(**{name: told[name] for name in ("margin",) if name in told})
-        ),
-    }
-    return replace(home.settings(), **{name: value for name, value in given.items() if value is not None})
+    margin = {name: told[name] for name in ("margin",) if name in told}
+    of_job = home.settings()
+    with told_as_usage():
+        given = {
+            "load": arguments.load or told.get("load"),
+            "calibrate": arguments.calibrate,
+            "sample_events": arguments.sample_events,
+            "sample_prefix_events": arguments.sample_prefix,
+            "sample_seed": arguments.sample_seed,
+            "adjustment": adjustment_from(arguments, AdjustmentSettings(**margin)),
+        }
+        return replace(of_job, **{name: value for name, value in given.items() if value is not None})
 
 
 def _sample(home: Home, state: State, settings: Settings) -> Sample:

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import argparse
 import json
+import shutil
 import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ps2stream.cli.interrupts import abrupt_interrupts
 from ps2stream.cli.options.output_file import check_place
 from ps2stream.cli.options.settings import add_plan_file, add_settings, settings_and_plan
+from ps2stream.cli.spark_log import spark_log
 from ps2stream.extras import require
 
 if TYPE_CHECKING:
@@ -31,7 +34,8 @@ EVENTS is a Parquet file, or a directory of them, with the columns
 DIR receives
   matches/   subscription_id, subscription_seq, publication_id, publication_seq
   rejected/  seq, op, id, reason
-as Parquet; files of an earlier replay there are replaced.
+as Parquet; files of an earlier replay there are replaced. A replay that is stopped (Ctrl-C) leaves them
+incomplete and writes no report.
 """
 
 _EPILOG = """\
@@ -50,6 +54,7 @@ def add_parser(subparsers: Any) -> None:
         description=_DESCRIPTION,
         epilog=_EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
     )
     parser.add_argument("events", metavar="EVENTS", type=Path, help="Parquet file or directory")
     parser.add_argument(
@@ -122,15 +127,17 @@ def _inline(events: EventLog, out: Path, settings: Settings, on_progress: Any, p
 def _microbatch(
     events: EventLog, out: Path, settings: Settings, on_progress: Any, plan: Plan | None
 ) -> Replayed:
+    from ps2stream.engines.spark.jvm import end_jvm
     from ps2stream.engines.spark.replay import replay_microbatch
-    from ps2stream.engines.spark.session import local_session, warm_up
+    from ps2stream.engines.spark.session import own_session, warm_up
 
-    log = Path(tempfile.mkstemp(prefix="ps2stream-spark-", suffix=".log")[1])
-    spark = local_session("ps2stream replay", log=log)
-    try:
+    with (
+        abrupt_interrupts() as interrupts,
+        spark_log(interrupts) as log,
+        tempfile.TemporaryDirectory(prefix="ps2stream-replay-") as scratch,
+        interrupts.tidied_by(lambda: shutil.rmtree(scratch, ignore_errors=True)),
+        interrupts.tidied_by(end_jvm),
+        own_session("ps2stream replay", log=log) as spark,
+    ):
         warm_up(spark)
-        result = replay_microbatch(spark, events, out, settings, on_progress, plan)
-    finally:
-        spark.stop()
-    log.unlink(missing_ok=True)  # kept where something went wrong
-    return result
+        return replay_microbatch(spark, events, Path(scratch), out, settings, on_progress, plan)

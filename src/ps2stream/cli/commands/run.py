@@ -5,17 +5,25 @@ from __future__ import annotations
 import argparse
 import json
 import math
-import signal
-import sys
+import time
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from ps2stream.cli import exits
+from ps2stream.cli.interrupts import Interrupts, abrupt_interrupts, words_of
+from ps2stream.cli.options.arguments import seconds
 from ps2stream.cli.options.home import add_home, home_from
 from ps2stream.cli.options.settings import add_plan_file, add_settings, settings_and_plan
+from ps2stream.cli.render.output import note
+from ps2stream.deployment.home import Home
 
 if TYPE_CHECKING:
+    from ps2stream.config import Settings
     from ps2stream.engines.spark.meter import Meter
+    from ps2stream.engines.spark.running import RunningStream
     from ps2stream.journal import Journal
-    from ps2stream.state.state import State
+
+_POLL_S = 0.05
 
 _DESCRIPTION = """\
 Match the stream of a journal, for as long as you let it.
@@ -24,12 +32,14 @@ The job takes events from HOME/journal as others append them (ps2stream publish,
 unsubscribe, or the Python API), keeps its state in HOME/state and writes
   HOME/out/matches/   subscription_id, subscription_seq, publication_id, publication_seq
   HOME/out/rejected/  seq, op, id, reason
-as Parquet, every match exactly once. Stop it with Ctrl-C or kill it: started again, it goes on
-where it was. A line of figures every few seconds goes to stderr.
+as Parquet, every match exactly once. Stop it with Ctrl-C (exit code 130) or SIGTERM (143), or kill it:
+started again, it goes on where it was. If a process of Spark dies, the job goes on by itself, and says so.
+A line of figures every few seconds goes to stderr.
 
 The first start makes the plan, from what the journal holds by then (or --sample FILE, or --plan
-FILE); later ones go on with it. When load drifts it is moved, and plans are made anew: 'ps2stream
-status' shows the loads, 'ps2stream adjustments' what was done.
+FILE); later ones go on with it, and need the same --workers, --partitioner and --stop-words.
+When load drifts it is moved, and plans are made anew: 'ps2stream status' shows the loads,
+'ps2stream adjustments' what was done.
 """
 
 _EPILOG = """\
@@ -43,10 +53,11 @@ examples:
 def add_parser(subparsers: Any) -> None:
     parser = subparsers.add_parser(
         "run",
-        help="run the job that matches a journal's stream",
+        help="match the events of a journal until stopped",
         description=_DESCRIPTION,
         epilog=_EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
     )
     add_home(parser)
     parser.add_argument(
@@ -56,36 +67,42 @@ def add_parser(subparsers: Any) -> None:
         "--prune", action="store_true", help="drop events from the journal once they are processed"
     )
     parser.add_argument(
-        "--interval", metavar="S", type=float, default=0.0, help="seconds between batches (default: 0)"
+        "--interval",
+        metavar="S",
+        type=seconds,
+        default=0.0,
+        help="seconds from the start of a batch to that of the next; 0: as soon as events come (default: 0)",
     )
     parser.add_argument(
-        "--report-every", metavar="S", type=float, default=5.0, help="seconds between lines (default: 5)"
+        "--report-every",
+        metavar="S",
+        type=seconds,
+        default=5.0,
+        help="seconds between lines of figures (default: 5)",
     )
-    parser.add_argument("--json", action="store_true", help="lines of JSON, for scripts")
+    parser.add_argument("--json", action="store_true", help="figures as lines of JSON on stdout, for scripts")
     add_plan_file(parser)
     add_settings(parser)
     parser.set_defaults(run=run)
 
 
 def run(arguments: argparse.Namespace) -> int:
-    import time
-
-    from ps2stream.engines.spark.meter import Meter
-    from ps2stream.engines.spark.session import local_session, warm_up
-    from ps2stream.engines.spark.stream import journal_stream
-    from ps2stream.engines.spark.watch import raise_failure
-    from ps2stream.journal import Journal
-    from ps2stream.state.state import State
-
     settings, plan = settings_and_plan(arguments)
     home = home_from(arguments)
-    Journal.open(home.journal, create=True).close()
-    signal.signal(signal.SIGTERM, _interrupt)
-    meter, state = Meter(settings), State(home.state)
-    started = time.monotonic()
-    print("starting (a new machine compiles kernels first, which takes a minute)", file=sys.stderr)
-    spark = local_session("ps2stream run", log=home.state / "spark.log")
-    try:
+    _check_home(home, settings)
+    from ps2stream.engines.spark.jvm import end_jvm
+    from ps2stream.engines.spark.meter import Meter
+    from ps2stream.engines.spark.session import own_session, warm_up
+    from ps2stream.engines.spark.stream import journal_stream
+    from ps2stream.journal import Journal
+
+    meter = Meter(settings)
+    note("starting (a new machine compiles kernels first, which takes a minute)")
+    with (
+        abrupt_interrupts() as interrupts,
+        interrupts.tidied_by(end_jvm),
+        own_session("ps2stream run", log=home.state / "spark.log") as spark,
+    ):
         warm_up(spark)
         with (
             Journal.open(home.journal) as journal,
@@ -99,64 +116,95 @@ def run(arguments: argparse.Namespace) -> int:
                 on_batch=meter.add,
                 interval_s=arguments.interval,
                 prune=arguments.prune,
-            ) as query,
+            ) as stream,
+            interrupts.held(),
         ):
-            print(f"running on {home.directory} (stop with Ctrl-C)", file=sys.stderr)
-            next_line = started
-            while not (arguments.until_idle and _is_idle(journal, state)):
-                raise_failure(query)
-                if time.monotonic() >= next_line:
-                    _print_line(meter, time.monotonic() - started, as_json=arguments.json)
-                    next_line = time.monotonic() + arguments.report_every
-                time.sleep(0.1)
-            # What is processed may still have to be entered into the meter, whose last line follows, and
-            # Spark has to note that the batch is done: else it would run again with the next start.
-            while query.status["isTriggerActive"]:
-                raise_failure(query)
-                time.sleep(0.02)
-    except KeyboardInterrupt:
-        print("stopped; start again to go on from here", file=sys.stderr)
-    finally:
-        spark.stop()
-    _print_line(meter, time.monotonic() - started, as_json=arguments.json)
-    return 0
+            note(f"running on {home.directory} (stop with Ctrl-C)")
+            lines = _Lines(meter, stream, arguments)
+            _watch(stream, lines, interrupts, lambda: arguments.until_idle and _is_idle(journal, home))
+    lines.print()
+    if interrupts:
+        note(f"ps2stream: {words_of(interrupts.exit_code)}; start again to go on from here")
+    return interrupts.exit_code if interrupts else exits.DONE
 
 
-def _is_idle(journal: Journal, state: State) -> bool:
+def _check_home(home: Home, settings: Settings) -> None:
+    """Refuse before Spark starts what would be refused after it."""
+    from ps2stream.errors import StateError
+    from ps2stream.journal import Journal
+    from ps2stream.state.state import State
+
+    if State.exists(home.state):
+        if State(home.state).is_running():
+            raise StateError(f"another job is running on the state in {home.state}")
+        State.open(home.state, settings)
+    Journal.open(home.journal, create=True).close()
+
+
+def _watch(stream: RunningStream, lines: _Lines, interrupts: Interrupts, is_idle: Callable[[], bool]) -> None:
+    """Print lines until the job is told to stop, or has nothing left to do and may stop."""
+    while not (interrupts or is_idle()):
+        stream.check()
+        lines.print_when_due()
+        time.sleep(_POLL_S)
+    # What is processed may still have to be entered into the meter, whose last line follows, and
+    # Spark has to note that the batch is done: else it would run again with the next start.
+    while not interrupts and stream.is_busy:
+        stream.check()
+        time.sleep(_POLL_S)
+
+
+def _is_idle(journal: Journal, home: Home) -> bool:
     """Say whether everything that the journal holds has been processed."""
+    from ps2stream.state.state import State
+
     end = journal.last()
-    return end.position == 0 or state.last_seq() >= end.seq
+    return end.position == 0 or State(home.state).last_seq() >= end.seq
 
 
-def _interrupt(signal_number: int, frame: object) -> None:
-    raise KeyboardInterrupt
+class _Lines:
+    """The lines of figures: for people on stderr, for scripts as JSON on stdout."""
 
+    def __init__(self, meter: Meter, stream: RunningStream, arguments: argparse.Namespace) -> None:
+        self._meter = meter
+        self._stream = stream
+        self._as_json = arguments.json
+        self._every_s = arguments.report_every
+        self._started = self._next = time.monotonic()
 
-def _print_line(meter: Meter, elapsed_s: float, *, as_json: bool) -> None:
-    tally, recent = meter.tally, meter.recent()
-    if as_json:
-        line = {
-            "elapsed_s": round(elapsed_s, 3),
-            "events": tally.n_events,
-            "publications": tally.n_publications,
-            "matches": tally.n_matches,
-            "rejected": tally.n_rejected,
-            "subscriptions": tally.n_subscriptions,
-            "events_per_s": recent.events_per_s,
-            "latency_p50_ms": _or_none(recent.latency_p50_ms),
-            "latency_p99_ms": _or_none(recent.latency_p99_ms),
-        }
-        print(json.dumps(line), flush=True)
-        return
-    figures = [
-        f"{tally.n_events:,} events ({recent.events_per_s:,.0f}/s)",
-        f"{tally.n_matches:,} matches",
-        f"{tally.n_rejected:,} rejected",
-        f"{tally.n_subscriptions:,} subscriptions",
-    ]
-    if not math.isnan(recent.latency_p50_ms):
-        figures.append(f"latency {recent.latency_p50_ms:,.0f} ms p50")
-    print(f"{elapsed_s:7.0f} s  {', '.join(figures)}", file=sys.stderr)
+    def print_when_due(self) -> None:
+        if time.monotonic() >= self._next:
+            self.print()
+            self._next = time.monotonic() + self._every_s
+
+    def print(self) -> None:
+        tally, recent = self._meter.tally, self._meter.recent()
+        elapsed_s = time.monotonic() - self._started
+        # Before its first batch a job has said nothing of its subscriptions.
+        n_subscriptions = tally.n_subscriptions if self._meter.n_batches else self._stream.n_subscriptions
+        if self._as_json:
+            line = {
+                "elapsed_s": round(elapsed_s, 3),
+                "events": tally.n_events,
+                "publications": tally.n_publications,
+                "matches": tally.n_matches,
+                "rejected": tally.n_rejected,
+                "subscriptions": n_subscriptions,
+                "events_per_s": recent.events_per_s,
+                "latency_p50_ms": _or_none(recent.latency_p50_ms),
+                "latency_p99_ms": _or_none(recent.latency_p99_ms),
+            }
+            print(json.dumps(line), flush=True)
+            return
+        figures = [
+            f"{tally.n_events:,} events ({recent.events_per_s:,.0f}/s)",
+            f"{tally.n_matches:,} matches",
+            f"{tally.n_rejected:,} rejected",
+            f"{n_subscriptions:,} subscriptions",
+        ]
+        if not math.isnan(recent.latency_p50_ms):
+            figures.append(f"latency {recent.latency_p50_ms:,.0f} ms p50")
+        note(f"{elapsed_s:7.0f} s  {', '.join(figures)}")
 
 
 def _or_none(value: float) -> float | None:

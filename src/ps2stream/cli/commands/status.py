@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from ps2stream.cli import exits
 from ps2stream.cli.options.arguments import count
-from ps2stream.cli.options.home import add_home, home_from
+from ps2stream.cli.options.home import add_home, existing_home
 from ps2stream.cli.render.output import print_json
 
 if TYPE_CHECKING:
@@ -62,7 +62,7 @@ def run(arguments: argparse.Namespace) -> int:
     from ps2stream.cli.render.load_figures import LoadFigures
     from ps2stream.deployment.deployment import Deployment
 
-    status = Deployment(home_from(arguments).directory).status()
+    status = Deployment(existing_home(arguments).directory).status()
     figures = None if status["age_s"] is None else LoadFigures.of(status)
     if arguments.json:
         _print_json(status, arguments.cells)

@@ -9,7 +9,7 @@ from ps2stream.cli import exits
 from ps2stream.cli.options.arguments import bounds, point, unicode_text
 from ps2stream.cli.options.home import add_home, home_from
 from ps2stream.cli.options.input_file import add_format, open_input
-from ps2stream.cli.render.output import print_json, safe
+from ps2stream.cli.render.output import brief, print_json, safe
 from ps2stream.model.squares import Bounds
 
 _DESCRIPTION = """\
@@ -55,7 +55,7 @@ def add_parser(subparsers: Any) -> None:
     add_format(parser)
     add_home(parser)
     parser.add_argument("--json", action="store_true", help='print a JSON line for each: {"id", "seq"}')
-    parser.set_defaults(run=run, parser=parser)
+    parser.set_defaults(run=run)
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -95,7 +95,7 @@ def _subscribe(arguments: argparse.Namespace) -> int:
     if arguments.json:
         print_json({"id": arguments.id, "seq": seq})
     else:
-        print(f"subscribed {safe(arguments.id)!r} at seq {seq}")
+        print(f"subscribed {brief(safe(arguments.id))!r} at seq {seq}")
     return exits.DONE
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from ps2stream.cli import exits
 from ps2stream.cli.options.arguments import point, unicode_text
-from ps2stream.cli.options.home import add_home, home_from
+from ps2stream.cli.options.home import add_home, existing_home
 from ps2stream.cli.render.output import Columns, degrees, print_json
 
 _DESCRIPTION = """\
@@ -51,7 +51,7 @@ def add_parser(subparsers: Any) -> None:
 def run(arguments: argparse.Namespace) -> int:
     from ps2stream.deployment.deployment import Deployment
 
-    table = Deployment(home_from(arguments).directory).subscriptions(arguments.id, at=arguments.at)
+    table = Deployment(existing_home(arguments).directory).subscriptions(arguments.id, at=arguments.at)
     columns = Columns("id", "since", "region", "expression")
     for batch in table.to_batches(max_chunksize=_ROWS_AT_ONCE):
         lines = []

@@ -6,6 +6,7 @@ Only the notation is checked here; whether numbers lie on the map is for the mod
 from __future__ import annotations
 
 import argparse
+import math
 import re
 from collections.abc import Sequence
 
@@ -16,6 +17,8 @@ Point = tuple[float, float]
 
 #: Options whose values may begin with a minus sign.
 _OPTIONS = ("--region", "--at", "--around")
+#: A day.
+LONGEST_S = 86_400
 _NEGATIVE = re.compile(r"-[\d.]")
 
 
@@ -64,6 +67,30 @@ def count(text: str) -> int:
     if not (text.isascii() and text.isdigit()):
         raise argparse.ArgumentTypeError(f"must be a whole number; got {quoted(text)}")
     return int(text)
+
+
+def seq(text: str) -> int:
+    """Read a position in the order of events, a signed number of 64 bits."""
+    try:
+        number = int(text)
+    except ValueError:
+        number = 1 << 63
+    if not -(1 << 63) <= number < 1 << 63:
+        raise argparse.ArgumentTypeError(f"must be a whole number of at most 64 bits; got {text!r}")
+    return number
+
+
+def seconds(text: str) -> float:
+    """Read a duration of up to a day."""
+    try:
+        number = float(text)
+    except ValueError:
+        number = math.nan
+    if not 0 <= number <= LONGEST_S:
+        raise argparse.ArgumentTypeError(
+            f"must be a number of seconds between 0 and {LONGEST_S:,}; got {text!r}"
+        )
+    return number
 
 
 def _numbers(text: str, notation: str) -> list[float]:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import errno
 import os
+import stat
 import sys
 from collections.abc import Iterator
 from typing import NamedTuple
@@ -38,6 +40,9 @@ def open_input(name: str, wanted: str | None) -> Iterator[Input]:
         yield Input(sys.stdin.fileno(), whole)
         return
     descriptor = os.open(name, os.O_RDONLY)
+    if stat.S_ISDIR(os.fstat(descriptor).st_mode):
+        os.close(descriptor)
+        raise IsADirectoryError(errno.EISDIR, "a file is needed, this is a directory", name)
     try:
         yield Input(descriptor, whole)
     finally:

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ps2stream.cli.options.adjustment import add_adjustment_settings, adjustment_from
+from ps2stream.cli.options.usage import told_as_usage
 from ps2stream.extras import require
 
 if TYPE_CHECKING:
@@ -88,7 +89,10 @@ def _add_workers(group: argparse._ArgumentGroup) -> None:
 
 def _add_stop_words(group: argparse._ArgumentGroup) -> None:
     group.add_argument(
-        "--stop-words", metavar="FILE", type=Path, help="words to ignore in texts and expressions, one a line"
+        "--stop-words",
+        metavar="FILE",
+        type=Path,
+        help="words to ignore in texts and expressions, separated by white space",
     )
 
 
@@ -117,6 +121,8 @@ def _add_plan(parser: argparse.ArgumentParser) -> argparse._ArgumentGroup:
 
 def settings_from(arguments: argparse.Namespace, adjustment: AdjustmentSettings | None = None) -> Settings:
     """Build the settings; what was not given keeps its default, or is as in ``adjustment``."""
+    from dataclasses import replace
+
     from ps2stream.config import Settings
     from ps2stream.errors import ConfigError
     from ps2stream.sources.event_log import EventLog
@@ -131,15 +137,17 @@ def settings_from(arguments: argparse.Namespace, adjustment: AdjustmentSettings 
         require("partitioner hypergraph", "hypergraph")
     if given.get("calibrate"):
         require("--calibrate", "calibrate")
-    if given.get("sample_file") is not None and getattr(arguments, "plan", None) is None:
+    with told_as_usage():
+        settings = Settings(**given, adjustment=adjustment_from(arguments, adjustment))
+    if settings.sample_file is not None and getattr(arguments, "plan", None) is None:
         # What is wrong with it is noticed before Spark starts or old results go. A plan makes it needless.
-        EventLog(given["sample_file"])
-    if arguments.stop_words is not None:
-        try:
-            given["stop_words"] = tuple(arguments.stop_words.read_text(encoding="utf-8").split())
-        except (OSError, UnicodeDecodeError) as error:
-            raise ConfigError(f"stop words {arguments.stop_words} cannot be read: {error}") from error
-    return Settings(**given, adjustment=adjustment_from(arguments, adjustment))
+        EventLog(settings.sample_file)
+    if arguments.stop_words is None:
+        return settings
+    try:
+        return replace(settings, stop_words=tuple(arguments.stop_words.read_text(encoding="utf-8").split()))
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigError(f"stop words {arguments.stop_words} cannot be read: {error}") from error
 
 
 def settings_and_plan(arguments: argparse.Namespace) -> tuple[Settings, Plan | None]:

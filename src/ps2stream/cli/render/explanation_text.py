@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from ps2stream.cli.render.output import degrees, safe
+from ps2stream.cli.render.output import brief, degrees, safe
 from ps2stream.deployment.explanation import Clause, Explanation
 from ps2stream.model.space import Region
 
@@ -13,7 +13,7 @@ from ps2stream.model.space import Region
 def text_of(explanation: Explanation) -> str:
     """Write the tests in the order in which one would ask, and the verdict last."""
     sections = (_publication, _subscription, _clauses, _region, _visibility, _routing, _verdict)
-    return "\n".join(line for section in sections for line in section(explanation))
+    return "\n".join(brief(line) for section in sections for line in section(explanation))
 
 
 def object_of(explanation: Explanation) -> dict[str, Any]:

@@ -15,12 +15,15 @@ _UNPRINTABLE = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
 _POINTER_WIDTH = 72
 #: One very long cell must not push the column of all others.
 _WIDEST_COLUMN = 64
+#: What is longer is shortened for people; ``--json`` has it whole.
+_LONGEST_CELL = 200
+_LONGEST_LINE = 500
 
 
 def complain(error: Exception | str) -> None:
     """Print what went wrong; an error in an expression points at the place."""
-    note(f"ps2stream: {safe(str(error))}")
-    if isinstance(error, ExpressionError):
+    note(f"ps2stream: {brief(safe(str(error)))}")
+    if isinstance(error, ExpressionError) and error.expression.strip():
         note(pointer(error.expression, error.position))
 
 
@@ -41,6 +44,15 @@ def safe(text: str) -> str:
     return "".join(
         " " if unicodedata.category(character) in _UNPRINTABLE else character for character in text
     )
+
+
+def brief(text: str, most: int = _LONGEST_LINE) -> str:
+    """Leave out the middle of a text that nobody would read: its end often says what was wrong."""
+    if len(text) <= most:
+        return text
+    n_tail = most // 4
+    gap = f" [... {len(text) - most:,} characters ...] "
+    return text[: most - n_tail] + gap + text[-n_tail:]
 
 
 def degrees(value: float) -> str:
@@ -74,7 +86,7 @@ class Columns:
 
     def write(self, rows: Iterable[Sequence[object]]) -> None:
         """Print rows below those before; the headers come with the first ones."""
-        cells = [[safe(str(value)) for value in row] for row in rows]
+        cells = [[brief(safe(str(value)), _LONGEST_CELL) for value in row] for row in rows]
         if not cells:
             return
         for column in range(len(self._widths) - 1):

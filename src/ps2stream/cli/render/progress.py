@@ -13,6 +13,11 @@ Advance = Callable[[int, str], None]
 _LINE_EVERY_S = 5.0
 
 
+def percent(done: int, total: int) -> str:
+    """Write how far the work is; 100% means that all of it is done."""
+    return f"{100 * done // total if total else 100}%"
+
+
 @contextlib.contextmanager
 def open_progress(what: str, total: int, *, quiet: bool = False) -> Iterator[Advance]:
     """Yield a function that takes (done so far, a few words); all output goes to stderr."""
@@ -26,18 +31,22 @@ def open_progress(what: str, total: int, *, quiet: bool = False) -> Iterator[Adv
 
 def _bar(what: str, total: int) -> Iterator[Advance]:
     from rich.console import Console
-    from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
+    from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
     columns = (
         TextColumn("{task.description}"),
         BarColumn(),
-        TaskProgressColumn(),
+        TextColumn("{task.fields[percent]:>4}"),
         TextColumn("{task.fields[words]}"),
         TimeRemainingColumn(),
     )
     with Progress(*columns, console=Console(stderr=True)) as progress:
-        task = progress.add_task(what, total=total, words="starting")
-        yield lambda done, words: progress.update(task, completed=done, words=words)
+        task = progress.add_task(what, total=total, words="starting", percent="0%")
+
+        def advance(done: int, words: str) -> None:
+            progress.update(task, completed=done, words=words, percent=percent(done, total))
+
+        yield advance
 
 
 def _lines(what: str, total: int) -> Advance:
@@ -47,7 +56,6 @@ def _lines(what: str, total: int) -> Advance:
         nonlocal last
         if time.monotonic() - last >= _LINE_EVERY_S or done >= total:
             last = time.monotonic()
-            share = done / total if total else 1.0
-            print(f"{what}: {done:,} of {total:,} events ({share:.0%}), {words}", file=sys.stderr)
+            print(f"{what}: {done:,} of {total:,} events ({percent(done, total)}), {words}", file=sys.stderr)
 
     return advance

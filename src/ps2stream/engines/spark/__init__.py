@@ -1,11 +1,14 @@
 """The Spark engines: the only package that imports pyspark.
 
 session   a local session with settings that suit us
+java, jvm the Java that Spark needs, and the JVM that it runs in
 daemon    the process that Spark forks its Python processes from
 source    a journal as a Spark stream
 stages    the roles as Spark runs them
 job       one micro-batch after the other
 stream    start the engine on a journal, or on a DataFrame of the user's own
+running   a stream that goes on by itself when a process of Spark dies
+failures  what Spark says of a failure, in our words
 watch, meter   what a running stream reports
 """
 
@@ -16,6 +19,7 @@ from ps2stream.extras import require
 # Before the modules below import pyspark: its own ImportError would not say what to install.
 require("ps2stream.engines.spark", "spark")
 
+from ps2stream.engines.spark.running import RunningStream  # noqa: E402
 from ps2stream.engines.spark.session import local_session  # noqa: E402
 from ps2stream.engines.spark.source import JournalSource  # noqa: E402
 from ps2stream.engines.spark.stream import (  # noqa: E402
@@ -28,6 +32,7 @@ from ps2stream.engines.spark.stream import (  # noqa: E402
 
 __all__ = [
     "JournalSource",
+    "RunningStream",
     "events_stream",
     "journal_stream",
     "local_session",

@@ -224,6 +224,10 @@ class MicroBatchJob:
             self.state.adjustments.write(each.batch_id, each)
         return tuple(adjustments)
 
+    @property
+    def n_subscriptions(self) -> int:
+        return self._registrar.registry.n_live
+
     def tell_status(self, *, now: bool = True) -> None:
         """Leave the loads where ``ps2stream status`` finds them: now, or when somebody may look again."""
         if isinstance(self.controller, LoadController) and (now or time.monotonic() >= self._next_status):

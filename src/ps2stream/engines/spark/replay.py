@@ -6,7 +6,6 @@ one of a running system, from the durable journal to the sink.
 
 from __future__ import annotations
 
-import tempfile
 import threading
 import time
 from collections.abc import Callable
@@ -18,7 +17,7 @@ from ps2stream.config import Settings
 from ps2stream.engines.replay import Replayed
 from ps2stream.engines.spark.job import BatchDone
 from ps2stream.engines.spark.stream import journal_stream
-from ps2stream.engines.spark.watch import raise_failure, tally_batch
+from ps2stream.engines.spark.watch import tally_batch
 from ps2stream.engines.tally import Tally
 from ps2stream.journal import Journal
 from ps2stream.model.events import in_order
@@ -35,12 +34,16 @@ _APPEND_EVENTS = 20_000
 def replay_microbatch(
     spark: SparkSession,
     events: EventLog,
+    scratch: Path,
     out: Path,
     settings: Settings,
     on_progress: Callable[[Tally], None],
     plan: Plan | None = None,
 ) -> Replayed:
-    """Process all events as a stream; without a plan one is made from a sample of them."""
+    """Process all events as a stream; without a plan one is made from a sample of them.
+
+    ``scratch``: an empty directory for the journal and the state, which nobody needs afterwards.
+    """
     tally = Tally.of(settings.n_workers, settings.n_dispatchers)
     consumed = 0
 
@@ -53,24 +56,22 @@ def replay_microbatch(
         )
         on_progress(tally)
 
-    with tempfile.TemporaryDirectory(prefix="ps2stream-replay-") as scratch:
-        home = Path(scratch)
-        plan = plan or plan_of(log_sample(events, settings), settings)
-        state = State.create(home / "state", plan, settings)
-        Journal.open(home / "journal", create=True).close()
-        pouring = Pouring(events, home / "journal", Sink(out))
-        started = time.monotonic()
-        pouring.start()
-        with journal_stream(
-            spark, home / "journal", home / "state", out, settings, on_batch=on_batch
-        ) as query:
-            while not (pouring.is_done and consumed >= pouring.position):
-                raise_failure(query)
-                pouring.raise_failure()
-                time.sleep(0.02)
-            wall_s = time.monotonic() - started
-        tally.n_rejected += pouring.n_rejected
-        return Replayed(tally, wall_s, state.read_status())
+    plan = plan or plan_of(log_sample(events, settings), settings)
+    state = State.create(scratch / "state", plan, settings)
+    Journal.open(scratch / "journal", create=True).close()
+    pouring = Pouring(events, scratch / "journal", Sink(out))
+    started = time.monotonic()
+    pouring.start()
+    with journal_stream(
+        spark, scratch / "journal", scratch / "state", out, settings, on_batch=on_batch
+    ) as stream:
+        while not (pouring.is_done and consumed >= pouring.position):
+            stream.check()
+            pouring.raise_failure()
+            time.sleep(0.02)
+        wall_s = time.monotonic() - started
+    tally.n_rejected += pouring.n_rejected
+    return Replayed(tally, wall_s, state.read_status())
 
 
 class Pouring(threading.Thread):

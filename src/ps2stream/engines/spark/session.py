@@ -4,14 +4,21 @@ from __future__ import annotations
 
 import contextlib
 import os
+import signal
 import sys
-from collections.abc import Iterator
+import threading
+from collections.abc import Iterable, Iterator
+from pathlib import Path
 
-import pyarrow as pa
+from py4j.protocol import Py4JError
 from pyspark.sql import SparkSession
 
 from ps2stream.engines.spark.java import require_java
+from ps2stream.engines.spark.jvm import jvm_ended, launch_jvm
+from ps2stream.errors import EngineError, PS2StreamError
 from ps2stream.files import AnyPath, absolute
+
+_STARTER = Path(__file__).with_name("python.sh")
 
 _SETTINGS = {
     "spark.python.daemon.module": "ps2stream.engines.spark.daemon",
@@ -40,6 +47,8 @@ _SETTINGS = {
     # Retried tasks are how a killed Python process is survived (local mode does not retry by itself).
     "spark.task.maxFailures": "4",
     "spark.sql.shuffle.partitions": "2",
+    # How long a Python process and the JVM wait for each other to connect; 15 s is little on a busy machine.
+    "spark.python.authenticate.socketTimeout": "120s",
 }
 
 
@@ -55,44 +64,63 @@ def local_session(
     the job with the first Python process that is killed.
     """
     require_java()
-    # Python processes of Spark must be this very interpreter, with its packages.
-    os.environ["PYSPARK_PYTHON"] = sys.executable
-    os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
+    _choose_python()
     # Without an address of its own Spark asks the name service, which on a laptop may hang.
     os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
-    builder = SparkSession.builder.master(f"local[{cores or '*'},4]").appName(app_name)
-    builder = builder.config("spark.driver.memory", memory)
-    for name, value in _SETTINGS.items():
+    about = {"spark.master": f"local[{cores or '*'},4]", "spark.app.name": app_name}
+    settings = {**about, "spark.driver.memory": memory, **_SETTINGS}
+    builder = SparkSession.builder
+    for name, value in settings.items():
         builder = builder.config(name, value)
-    with _stderr_to(log):
+    with _kept_interrupts():
+        launch_jvm(settings, None if log is None else absolute(log))
         return builder.getOrCreate()
 
 
 @contextlib.contextmanager
-def _stderr_to(path: AnyPath | None) -> Iterator[None]:
-    """Let processes that are started meanwhile inherit a file as their stderr."""
-    if path is None:
-        yield
-        return
-    path = absolute(path)
-    sys.stderr.flush()
-    kept = os.dup(2)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
-    os.dup2(file, 2)
+def own_session(app_name: str, *, log: Path) -> Iterator[SparkSession]:
+    """Run a session while the context lasts; say in one line when its JVM ends before it."""
+    spark = local_session(app_name, log=log)
+    try:
+        yield spark
+    except Exception as error:
+        # Whatever was going on failed in its own way; the reason is one.
+        if ended := jvm_ended(0.0 if isinstance(error, PS2StreamError) else 1.0):
+            raise EngineError(f"{ended}; what it wrote is in {log}") from error
+        raise
+    finally:
+        with contextlib.suppress(Py4JError, OSError):
+            spark.stop()
+
+
+def _choose_python() -> None:
+    """Let Python processes of Spark be this very interpreter, with its packages and no copies of Spark's."""
+    os.environ["PYSPARK_DRIVER_PYTHON"] = os.environ["PS2STREAM_PYTHON"] = sys.executable
+    os.environ["PS2STREAM_PYTHONPATH"] = os.environ.get("PYTHONPATH", "")
+    # Whoever installed it may have lost the permission to run it; it only saves time.
+    os.environ["PYSPARK_PYTHON"] = str(_STARTER) if os.access(_STARTER, os.X_OK) else sys.executable
+
+
+@contextlib.contextmanager
+def _kept_interrupts() -> Iterator[None]:
+    """Keep our handler of Ctrl-C.
+
+    Spark's own asks the JVM to cancel its jobs, and does so amid any conversation with it that is going on.
+    """
+    handler = signal.getsignal(signal.SIGINT)
     try:
         yield
     finally:
-        os.dup2(kept, 2)
-        os.close(kept)
-        os.close(file)
+        if threading.current_thread() is threading.main_thread():
+            signal.signal(signal.SIGINT, handler)
 
 
 def warm_up(spark: SparkSession) -> None:
     """Start the Python daemon and as many processes as there are cores, before anybody waits for them."""
     n = spark.sparkContext.defaultParallelism
-    spark.range(0, n, 1, n).mapInArrow(_unchanged, "id long").count()
+    # An RDD, as in a batch: Spark keeps other processes, with a daemon of their own, for DataFrames.
+    spark.sparkContext.parallelize(range(n), n).mapPartitions(_unchanged).count()
 
 
-def _unchanged(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    return batches
+def _unchanged(numbers: Iterable[int]) -> Iterable[int]:
+    return numbers

@@ -21,6 +21,7 @@ from ps2stream.engines.kernel_warmup import warm
 from ps2stream.engines.spark.dataframes import check_events
 from ps2stream.engines.spark.job import SNAPSHOT_EVERY, BatchDone, MicroBatchJob
 from ps2stream.engines.spark.offsets import batch_range
+from ps2stream.engines.spark.running import OnBatch, RunningStream, Started, running
 from ps2stream.engines.spark.source import NAME, JournalSource
 from ps2stream.errors import ConfigError
 from ps2stream.files import AnyPath, absolute
@@ -47,12 +48,12 @@ def journal_stream(
     settings: Settings,
     *,
     plan: Plan | None = None,
-    on_batch: Callable[[BatchDone], None] = _ignore,
+    on_batch: OnBatch = _ignore,
     interval_s: float = 0.0,
     prune: bool = False,
     snapshot_every: int = SNAPSHOT_EVERY,
     controller: Controller | None = None,
-) -> Iterator[StreamingQuery]:
+) -> Iterator[RunningStream]:
     """Run the stream of a journal while the context lasts; it goes on where it was stopped or killed.
 
     The first start takes the plan that is given, or makes one from what the journal holds by then; later ones
@@ -63,39 +64,38 @@ def journal_stream(
     journal, state, out = absolute(journal), absolute(state), absolute(out)
     Journal.open(journal).close()  # a missing or damaged one is reported before Spark starts
     with State(state).locked(), ThreadPoolExecutor(1, "replanning") as background:
-        job = MicroBatchJob(
-            spark,
-            _state_of(state, journal, settings, plan),
-            settings,
-            out,
-            on_batch,
-            snapshot_every,
-            prune_journal=prune,
-            controller=controller or controller_of(settings, background),
-        )
-        job.start()
         spark.dataSource.register(JournalSource)
-        events = (
-            spark.readStream.format(NAME)
-            .option("parts", settings.n_dispatchers)
-            .option("batch_events", settings.batch_events)
-            .load(str(journal))
-        )
+
+        def start(on_done: OnBatch) -> Started:
+            job = MicroBatchJob(
+                spark,
+                _state_of(state, journal, settings, plan),
+                settings,
+                out,
+                on_done,
+                snapshot_every,
+                prune_journal=prune,
+                controller=controller or controller_of(settings, background),
+            )
+            job.start()
+            events = (
+                spark.readStream.format(NAME)
+                .option("parts", settings.n_dispatchers)
+                .option("batch_events", settings.batch_events)
+                .load(str(journal))
+            )
+
+            def process(batch: DataFrame, batch_id: int) -> None:
+                # Spark says which batch it is; the tasks that need it read it from the journal.
+                after, upto = batch_range(job.state.checkpoint, batch_id, journal)
+                references = journal_references(journal, after, upto, settings.n_dispatchers)
+                job.process(tuple(references), batch_id)
+
+            return job, _query(events, job, process, interval_s)
+
         background.submit(warm)  # what the driver itself will need for the first adjustment
-
-        def process(batch: DataFrame, batch_id: int) -> None:
-            # Spark says which batch it is; the tasks that need it read it from the journal.
-            after, upto = batch_range(job.state.checkpoint, batch_id, journal)
-            references = journal_references(journal, after, upto, settings.n_dispatchers)
-            job.process(tuple(references), batch_id)
-
-        query = _start(events, job, process, interval_s)
-        try:
-            yield query
-        finally:
-            query.stop()
-            job.tell_status()
-            Sink(out).finish()
+        with running(start, on_batch) as stream:
+            yield stream
 
 
 @contextlib.contextmanager
@@ -106,9 +106,9 @@ def events_stream(
     settings: Settings,
     *,
     sample: pa.RecordBatch | None = None,
-    on_batch: Callable[[BatchDone], None] = _ignore,
+    on_batch: OnBatch = _ignore,
     interval_s: float = 0.0,
-) -> Iterator[StreamingQuery]:
+) -> Iterator[RunningStream]:
     """Run a streaming DataFrame of events (schema EVENTS) while the context lasts.
 
     Its seqs must rise from batch to batch; an event at or below the last seq of an earlier batch is
@@ -122,17 +122,16 @@ def events_stream(
     with State(state).locked(), ThreadPoolExecutor(1, "replanning") as background:
         if not State.exists(state):
             State.create(state, first_plan(empty(EVENTS) if sample is None else sample, settings), settings)
-        job = MicroBatchJob(events.sparkSession, State.open(state, settings), settings, out, on_batch)
-        job.controller = controller_of(settings, background)
-        job.start()
+
+        def start(on_done: OnBatch) -> Started:
+            job = MicroBatchJob(events.sparkSession, State.open(state, settings), settings, out, on_done)
+            job.controller = controller_of(settings, background)
+            job.start()
+            return job, _query(events, job, job.process_events, interval_s)
+
         background.submit(warm)
-        query = _start(events, job, job.process_events, interval_s)
-        try:
-            yield query
-        finally:
-            query.stop()
-            job.tell_status()
-            Sink(out).finish()
+        with running(start, on_batch) as stream:
+            yield stream
 
 
 def match_events(events: DataFrame, settings: Settings | None = None) -> DataFrame:
@@ -167,7 +166,7 @@ def stream_matches(spark: SparkSession, out: AnyPath) -> DataFrame:
     return spark.readStream.schema(from_arrow_schema(MATCHES)).parquet(str(sink.matches))
 
 
-def _start(
+def _query(
     stream: DataFrame, job: MicroBatchJob, process: Callable[[DataFrame, int], None], interval_s: float
 ) -> StreamingQuery:
     writer = stream.writeStream.foreachBatch(process)

@@ -1,17 +1,10 @@
-"""Watch a running stream: add up its batches, and say in our words why it ended."""
+"""Watch a running stream: add up its batches."""
 
 from __future__ import annotations
 
-import re
-
-from pyspark.sql.streaming.query import StreamingQuery
-
 from ps2stream.engines.spark.job import BatchDone
 from ps2stream.engines.tally import Tally
-from ps2stream.errors import PS2StreamError, StateError
 from ps2stream.roles.reports import DispatcherReport, MergerReport, WorkerReport
-
-_OWN_ERROR = re.compile(r"ps2stream\.errors\.(\w+): (.+)")
 
 
 def tally_batch(tally: Tally, done: BatchDone) -> None:
@@ -43,25 +36,3 @@ def tally_batch(tally: Tally, done: BatchDone) -> None:
     for adjustment in done.adjustments:
         tally.adjusted(adjustment)
     tally.mark()
-
-
-def raise_failure(query: StreamingQuery) -> None:
-    """Raise why a stream has ended by itself; our own errors come out of Spark's wrapping."""
-    if query.isActive:
-        return
-    failure = query.exception()
-    if failure is None:
-        raise StateError("the stream was stopped")
-    raise PS2StreamError(_in_our_words(str(failure))) from failure
-
-
-def _in_our_words(failure: str) -> str:
-    own = _OWN_ERROR.search(failure)
-    if own:
-        return own[2]
-    if "No space left on device" in failure:  # Java does not say where
-        return (
-            "no space left on a disk that Spark writes to: that of the state (its checkpoint) or that of "
-            f"Spark's own files (SPARK_LOCAL_DIRS): {failure}"
-        )
-    return f"the stream failed: {failure}"

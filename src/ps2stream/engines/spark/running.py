@@ -1,0 +1,158 @@
+"""A running stream: it goes on by itself when a process of Spark dies, and says so.
+
+Spark replaces a Python process that runs tasks. The one that reads the source it does not: its death, or a
+start that takes longer than the ten seconds that Spark waits, on a busy machine too, ends the query. The
+stream is then started again as after a crash, from the log and Spark's checkpoint: nothing is lost or
+doubled. Errors of ours (a damaged state, a full disk) would only come again, so they end it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import time
+from collections.abc import Callable, Iterator
+
+from py4j.protocol import Py4JError
+from pyspark.errors import PySparkException
+from pyspark.sql.streaming.query import StreamingQuery
+
+from ps2stream.engines.spark.failures import death_of, report_of, words_of
+from ps2stream.engines.spark.job import BatchDone, MicroBatchJob
+from ps2stream.engines.spark.jvm import jvm_ended
+from ps2stream.errors import EngineError, StateError
+from ps2stream.sinks.parquet import Sink
+
+_LOG = logging.getLogger(__name__)
+
+#: How often it is started again while no batch gets done.
+MOST_RESTARTS = 5
+#: Doubled each time: a machine that is out of memory needs a while.
+FIRST_PAUSE_S = 1.0
+_POLL_S = 0.05
+
+
+OnBatch = Callable[[BatchDone], None]
+Started = tuple[MicroBatchJob, StreamingQuery]
+#: Restore a job from its state and start its query; the job tells its batches to the function given.
+Start = Callable[[OnBatch], Started]
+
+
+@contextlib.contextmanager
+def running(start: Start, on_batch: OnBatch, first_pause_s: float = FIRST_PAUSE_S) -> Iterator[RunningStream]:
+    """Run a stream while the context lasts."""
+    stream = RunningStream(start, on_batch, first_pause_s)
+    stream.start()
+    try:
+        yield stream
+    finally:
+        stream.stop()
+
+
+class RunningStream:
+    """Own the query of a stream; somebody has to ``check`` it now and then, or ``wait``."""
+
+    def __init__(self, start: Start, on_batch: OnBatch, first_pause_s: float) -> None:
+        self._start = start
+        self._on_batch = on_batch
+        self._first_pause_s = first_pause_s
+        self._job: MicroBatchJob | None = None
+        self._query: StreamingQuery | None = None
+        self._n_restarts = 0
+        self._due = 0.0
+        #: Those that lived when the stream was started.
+        self.n_subscriptions = 0
+
+    def start(self) -> None:
+        """Start the query; return when it is started."""
+        self._begin()
+        while self._query is None:
+            self.check()
+            time.sleep(_POLL_S)
+
+    def check(self) -> None:
+        """Go on after the death of a process of Spark; raise what else ended the stream."""
+        with _jvm_needed():
+            if self._query is None:
+                if time.monotonic() >= self._due:
+                    self._begin()
+            elif not self._query.isActive:
+                failure = self._query.exception()
+                if failure is None:
+                    raise StateError("the stream was stopped")
+                self._failed(failure)
+
+    def wait(self) -> None:
+        """Run until the stream ends; that is, until this raises why it did."""
+        while True:
+            self.check()
+            time.sleep(_POLL_S)
+
+    def process_all_available(self) -> None:
+        """Return when all events that are there now are processed, and Spark has noted it."""
+        while True:
+            self.check()
+            if self._query is None:
+                time.sleep(_POLL_S)
+                continue
+            with contextlib.suppress(PySparkException), _jvm_needed():  # the next check says why
+                self._query.processAllAvailable()
+                return
+
+    @property
+    def query(self) -> StreamingQuery | None:
+        """Return Spark's query; None while the stream waits to be started again."""
+        return self._query
+
+    @property
+    def is_busy(self) -> bool:
+        """Say whether a batch is being processed, or noted as done."""
+        with _jvm_needed():
+            return self._query is None or bool(self._query.status["isTriggerActive"])
+
+    def stop(self) -> None:
+        """End the query; what it was doing is done again when the stream starts the next time."""
+        with contextlib.suppress(EngineError), _jvm_needed():
+            if self._query is not None:
+                self._query.stop()
+        if self._job is not None:
+            self._job.tell_status()
+            Sink(self._job.sink).finish()
+
+    def _begin(self) -> None:
+        try:
+            self._job, self._query = self._start(self._done)
+            self.n_subscriptions = self._job.n_subscriptions
+        except PySparkException as failure:
+            self._failed(failure)
+
+    def _done(self, done: BatchDone) -> None:
+        self._n_restarts = 0  # it got on: what happened before does not count any more
+        self._on_batch(done)
+
+    def _failed(self, failure: PySparkException) -> None:
+        """Make up our mind about a failure: start again some time later, or give up."""
+        self._query = None
+        report = report_of(failure)
+        death = death_of(report)
+        if not death:
+            raise EngineError(words_of(report)) from failure
+        if self._n_restarts == MOST_RESTARTS:
+            raise EngineError(
+                f"{death}; started again {MOST_RESTARTS} times, the stream did not get on"
+            ) from failure
+        pause_s = self._first_pause_s * 2**self._n_restarts
+        self._n_restarts += 1
+        self._due = time.monotonic() + pause_s
+        _LOG.warning("%s; starting the stream again in %g s", death, pause_s)
+
+
+@contextlib.contextmanager
+def _jvm_needed() -> Iterator[None]:
+    """Say in our words that the JVM has gone."""
+    try:
+        yield
+    except (Py4JError, OSError) as error:
+        if ended := jvm_ended():
+            raise EngineError(ended) from error
+        raise

@@ -1,0 +1,45 @@
+"""The JVM's end, with small processes in its place; none of these tests starts a JVM."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+from collections.abc import Iterator
+from types import SimpleNamespace
+
+import pytest
+from pyspark import SparkContext
+
+from ps2stream.engines.spark.jvm import end_jvm, jvm_ended
+
+
+@pytest.fixture
+def jvm(monkeypatch: pytest.MonkeyPatch) -> Iterator[subprocess.Popen[bytes]]:
+    """A process that ends when its stdin does, as Spark's JVM."""
+    with subprocess.Popen(["cat"], stdin=subprocess.PIPE, process_group=0) as process:
+        monkeypatch.setattr(SparkContext, "_gateway", SimpleNamespace(proc=process))
+        yield process
+        process.kill()
+
+
+def test_a_jvm_that_runs_has_not_ended(jvm: subprocess.Popen[bytes]) -> None:
+    assert jvm_ended(0.0) == ""
+
+
+def test_a_killed_jvm_is_told_with_its_signal(jvm: subprocess.Popen[bytes]) -> None:
+    jvm.send_signal(signal.SIGKILL)
+    jvm.wait()
+    assert jvm_ended() == "the JVM that Spark runs in was killed by SIGKILL"
+
+
+def test_the_jvm_ends_when_its_stdin_does(jvm: subprocess.Popen[bytes]) -> None:
+    end_jvm()
+    assert jvm.returncode == 0
+    assert jvm_ended() == "the JVM that Spark runs in ended with exit code 0"
+
+
+def test_a_jvm_that_is_not_ours_is_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    for gateway in (None, SimpleNamespace(proc=None)):
+        monkeypatch.setattr(SparkContext, "_gateway", gateway)
+        end_jvm()
+        assert jvm_ended() == ""
