@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pyarrow.parquet as pq
 
+from waiting import HANG_S
+
 COMMAND = [sys.executable, "-m", "ps2stream"]
 
 
@@ -59,7 +61,7 @@ def test_a_job_is_stopped_by_sigterm_and_goes_on(tmp_path: Path) -> None:
         text=True,
     )
     assert process.stdout is not None
-    deadline = time.monotonic() + 120
+    deadline = time.monotonic() + HANG_S
     published = False
     for line in process.stdout:
         figures = json.loads(line)
@@ -72,7 +74,7 @@ def test_a_job_is_stopped_by_sigterm_and_goes_on(tmp_path: Path) -> None:
     assert status.stdout.startswith("the job runs; no loads are known"), "one worker: nothing to adjust"
     assert _call("repartition", home=home).returncode == 3
     process.send_signal(signal.SIGTERM)
-    _, errors = process.communicate(timeout=60)
+    _, errors = process.communicate(timeout=HANG_S)
     assert process.returncode == 0, errors
     assert "stopped" in errors
     assert pq.read_table(home / "out" / "matches").num_rows == 4

@@ -11,6 +11,7 @@ from pathlib import Path
 import pyarrow as pa
 from pyspark.sql import SparkSession
 
+from ps2stream.engines.spark.home import home_without_archive
 from ps2stream.engines.spark.java import require_java
 
 _SETTINGS = {
@@ -26,6 +27,8 @@ _SETTINGS = {
     # Few instructions of a batch are Java's: compiling them a second time, and better, took more of two cores
     # in the first minutes than it gave back.
     "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1",
+    # How long a process that fetches a result may take to call; on a busy machine 15 s are not enough.
+    "spark.python.authenticate.socketTimeout": "300s",
     # A batch is a few small tasks: waiting for a better place only costs time on one machine.
     "spark.locality.wait": "0s",
     # Spark writes two small files a batch. By default each starts several processes to look at and to set
@@ -64,7 +67,7 @@ def local_session(
     builder = builder.config("spark.driver.memory", memory)
     for name, value in _SETTINGS.items():
         builder = builder.config(name, value)
-    with _stderr_to(log):
+    with _stderr_to(log), home_without_archive():
         return builder.getOrCreate()
 
 
