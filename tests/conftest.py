@@ -6,16 +6,20 @@ longer than most tests. The others are handed out by file: what the tests of a f
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from pyspark.sql import SparkSession
 from xdist.remote import Producer
-from xdist.scheduler import LoadGroupScheduling
+from xdist.scheduler import LoadScopeScheduling
 
 from laws.engines import Engine, Inline, MicroBatch, Place
 from ps2stream.engines.spark.session import local_session
+
+_ROOT = Path(__file__).parent.parent
+_SPARK = "spark"
 
 
 @pytest.fixture(scope="session")
@@ -42,28 +46,31 @@ def place(tmp_path: Path) -> Place:
     return Place(tmp_path)
 
 
-@pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Function]) -> None:
-    """Mark what needs the session, before pytest-xdist reads the marks."""
-    if not hasattr(config, "workerinput"):
-        return  # one process: everything in the order of the files
-    for item in items:
-        if _needs_spark(item):
-            item.add_marker(pytest.mark.xdist_group("spark"))
-    items.sort(key=lambda item: not _needs_spark(item))
-
-
-def _needs_spark(item: pytest.Function) -> bool:
-    if "spark" in item.fixturenames:
-        return True
-    return hasattr(item, "callspec") and item.callspec.params.get("engine") == "microbatch"
-
-
-class SparkApartAndTheRestByFile(LoadGroupScheduling):
+class SparkApartAndTheRestByFile(LoadScopeScheduling):
     def _split_scope(self, nodeid: str) -> str:
-        return super()._split_scope(nodeid).partition("::")[0]
+        return _scope(nodeid)
 
 
 @pytest.hookimpl(optionalhook=True)
-def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> LoadGroupScheduling | None:
-    return SparkApartAndTheRestByFile(config, log) if config.getvalue("dist") == "loadgroup" else None
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> LoadScopeScheduling | None:
+    return SparkApartAndTheRestByFile(config, log) if config.getvalue("dist") == "loadscope" else None
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    if hasattr(config, "workerinput"):  # alone, a process keeps to the order of the files
+        items.sort(key=lambda item: _scope(item.nodeid) != _SPARK)
+
+
+def _scope(nodeid: str) -> str:
+    """Say which tests go to the same process.
+
+    By names only: whoever hands out tests knows nothing else of them. Marks would do it (xdist_group), but
+    pytest-xdist 3.8 loses them with pytest 9.2.
+    """
+    file = nodeid.partition("::")[0]
+    return _SPARK if "microbatch" in nodeid.partition("[")[2] or _asks_for_spark(file) else file
+
+
+@functools.cache
+def _asks_for_spark(file: str) -> bool:
+    return "spark: SparkSession" in (_ROOT / file).read_text(encoding="utf-8")
