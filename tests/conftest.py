@@ -1,15 +1,25 @@
-"""What many tests share: one Spark session for all that need one, and the engines behind one face."""
+"""What many tests share: one Spark session for all that need one, and the engines behind one face.
+
+In a parallel run (``./dev test``) all tests on Spark are in one process, and first: to start a session takes
+longer than most tests. The others are handed out by file: what the tests of a file share is made once.
+"""
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from pyspark.sql import SparkSession
+from xdist.remote import Producer
+from xdist.scheduler import LoadScopeScheduling
 
 from laws.engines import Engine, Inline, MicroBatch, Place
 from ps2stream.engines.spark.session import local_session
+
+_ROOT = Path(__file__).parent.parent
+_SPARK = "spark"
 
 
 @pytest.fixture(scope="session")
@@ -34,3 +44,33 @@ def engine(request: pytest.FixtureRequest) -> Engine:
 @pytest.fixture
 def place(tmp_path: Path) -> Place:
     return Place(tmp_path)
+
+
+class SparkApartAndTheRestByFile(LoadScopeScheduling):  # type: ignore[misc]  # xdist has no types
+    def _split_scope(self, nodeid: str) -> str:
+        return _scope(nodeid)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> LoadScopeScheduling | None:
+    return SparkApartAndTheRestByFile(config, log) if config.getvalue("dist") == "loadscope" else None
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    if hasattr(config, "workerinput"):  # alone, a process keeps to the order of the files
+        items.sort(key=lambda item: _scope(item.nodeid) != _SPARK)
+
+
+def _scope(nodeid: str) -> str:
+    """Say which tests go to the same process.
+
+    By names only: whoever hands out tests knows nothing else of them. Marks would do it (xdist_group), but
+    pytest-xdist 3.8 loses them with pytest 9.2.
+    """
+    file = nodeid.partition("::")[0]
+    return _SPARK if "microbatch" in nodeid.partition("[")[2] or _asks_for_spark(file) else file
+
+
+@functools.cache
+def _asks_for_spark(file: str) -> bool:
+    return "spark: SparkSession" in (_ROOT / file).read_text(encoding="utf-8")

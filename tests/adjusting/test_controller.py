@@ -26,6 +26,7 @@ from ps2stream.model.space import WORLD, Grid
 from ps2stream.partitioning.plan import Plan, balance_of, owners_of_cells
 from ps2stream.partitioning.sample import Sample
 from ps2stream.roles.packets import CELL_LOADS, SAMPLED
+from waiting import HANG_S
 
 GRID = Grid.over(WORLD, 2)
 #: Two columns in the west for worker 0, two in the east for worker 1.
@@ -390,7 +391,7 @@ def test_a_real_plan_is_made_by_a_real_thread() -> None:
         while considering is None:  # looked at after every batch: the next one takes a finished plan away
             assert job.batch(EVEN) is None
             considering = job.controller._considering
-        considered = considering.result(timeout=60)
+        considered = considering.result(timeout=HANG_S)
     assert considered.plan.n_workers == 2
     assert considered.plan.number == 2
     assert considered.running.shape == (2,)

@@ -1,4 +1,4 @@
-"""Every figure runs at the smallest scale, on every machine, and gives a page."""
+"""Every figure runs at the smallest scale, on every machine, and gives a page; most do so in `./dev slow`."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from pyspark.sql import SparkSession
 
 from ps2stream_bench.figure import SCALES, Context
 from ps2stream_bench.figures import MODULES, figures_named
@@ -15,7 +14,14 @@ from ps2stream_bench.report import page_text, reported, write
 from ps2stream_bench.results import Results
 from ps2stream_bench.runner import run
 
+#: Run always: one that runs kernels, one that does not.
+SMOKE = ("gi2", "journal")
+
 every_figure = pytest.mark.parametrize("name", MODULES)
+some_figures = pytest.mark.parametrize(
+    "name",
+    [name if name in SMOKE else pytest.param(name, marks=pytest.mark.slow) for name in MODULES],
+)
 
 
 class Listener:
@@ -29,10 +35,9 @@ class Listener:
 
 
 @pytest.fixture(scope="module")
-def context(spark: SparkSession) -> Iterator[Context]:
-    """Share corpora and the session of all tests."""
+def context() -> Iterator[Context]:
+    """Share corpora."""
     shared = Context(seed=1)
-    shared.use_spark(spark)
     yield shared
     shared.close()
 
@@ -52,10 +57,12 @@ def test_a_figure_has_distinct_cases_at_every_scale(name: str) -> None:
         assert len({str(case) for case in cases}) == len(cases)
 
 
-@every_figure
+@some_figures
 def test_a_figure_runs_and_gives_a_page(
-    name: str, context: Context, results: Results, tmp_path: Path
+    name: str, context: Context, results: Results, tmp_path: Path, request: pytest.FixtureRequest
 ) -> None:
+    if name not in SMOKE:
+        context.use_spark(request.getfixturevalue("spark"))  # the session of all tests, if it needs one
     figures = figures_named([name])
     done = run(figures, "tiny", context, results, Listener())
     assert done.failures == ()

@@ -179,7 +179,7 @@ def test_a_schedule_without_tuples_or_rate_is_refused(n: int, tuples_per_s: floa
 def test_the_real_clock_waits_until_a_time() -> None:
     clock = RealClock()
     clock.wait_until(0.02)
-    assert 0.015 < clock.now() < 1.0
+    assert clock.now() > 0.015
     clock.wait_until(0.0)  # what is past needs no waiting
 
 

@@ -4,7 +4,6 @@ import logging
 import os
 import subprocess
 import sys
-import time
 from typing import Any
 
 import pytest
@@ -14,6 +13,7 @@ from ps2stream.cli.interrupts import Terminated
 from ps2stream.cli.main import COMMANDS, main
 from ps2stream.deployment.home import Home
 from ps2stream.errors import PS2StreamError
+from waiting import HANG_S
 
 MINE = (
     "replay",
@@ -34,7 +34,7 @@ MINE = (
 
 def _process(*words: str, code: str = "") -> subprocess.CompletedProcess[str]:
     command = [sys.executable, *(["-c", code] if code else ["-m", "ps2stream"]), *words]
-    return subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    return subprocess.run(command, capture_output=True, text=True, timeout=HANG_S, check=False)
 
 
 def test_help_names_every_command_and_exit_code(run: Any) -> None:
@@ -55,27 +55,15 @@ def test_help_of_a_command_teaches_by_examples(run: Any, command: str) -> None:
     assert ran.out.partition("examples:")[2].count(f"ps2stream {command}") >= 2
 
 
-def test_help_imports_nothing_heavy() -> None:
+def test_help_imports_nothing_heavy_and_little_at_all() -> None:
     heavy = "{'matplotlib', 'numba', 'numpy', 'pyarrow', 'pyspark', 'rich', 'scipy'}"
     for words in (["--help"], *([name, "--help"] for name in MINE)):
         code = (
             "import sys; from ps2stream.cli.main import main; main(sys.argv[1:]); "
-            f"sys.exit(' '.join({heavy} & set(sys.modules)) or 0)"
+            f"sys.exit(' '.join({heavy} & set(sys.modules)) or ('many' if len(sys.modules) > 200 else 0))"
         )
         done = _process(*words, code=code)
         assert done.returncode == 0, (words, done.stderr)
-
-
-def test_help_is_instant() -> None:
-    took_s = []
-    for _ in range(5):
-        started = time.perf_counter()
-        assert _process("--help").returncode == 0
-        took_s.append(time.perf_counter() - started)
-        if took_s[-1] < 0.15:
-            break
-    # A loaded machine may be slow every time: then the bound above says nothing about the command.
-    assert min(took_s) < 0.6
 
 
 def test_version_is_shown(run: Any) -> None:
@@ -144,7 +132,7 @@ def test_a_reader_that_has_gone_is_141_and_quiet() -> None:
     os.close(read)
     words = ["explain", "--text", "x", "--at", "0,0", "--expression", "x", "--region", "0,0,1,1"]
     command = [sys.executable, "-m", "ps2stream", *words]
-    done = subprocess.run(command, stdout=write, stderr=subprocess.PIPE, timeout=60, check=False)
+    done = subprocess.run(command, stdout=write, stderr=subprocess.PIPE, timeout=HANG_S, check=False)
     os.close(write)
     assert done.returncode == 141
     assert done.stderr == b""

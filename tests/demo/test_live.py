@@ -32,10 +32,16 @@ SNAPSHOT = Snapshot(
 )
 
 
+# What the environment of a test says about its terminal is not asked: a dumb one has a size of its own.
+TERMINAL = {"TERM": "xterm-256color"}
+
+
 def drawn(
     snapshot: Snapshot, width: int = 80, height: int = 24, rates: tuple[float, ...] = (1.0, 2.0)
 ) -> str:
-    console = Console(file=io.StringIO(), width=width, height=height, color_system=None, record=True)
+    console = Console(
+        file=io.StringIO(), width=width, height=height, color_system=None, record=True, _environ=TERMINAL
+    )
     console.print(render(snapshot, rates, width, height))
     return console.export_text()
 
@@ -125,7 +131,14 @@ def test_a_screen_that_nothing_was_adjusted_on_has_no_panel_for_it() -> None:
 
 def test_keywords_are_marked_in_the_text_and_operators_are_not() -> None:
     sample = SampleMatch("s1", "fire OR smoke", "0.00, 0.00", "Fire or nothing")
-    console = Console(file=io.StringIO(), width=80, force_terminal=True, color_system="standard", record=True)
+    console = Console(
+        file=io.StringIO(),
+        width=80,
+        force_terminal=True,
+        color_system="standard",
+        record=True,
+        _environ=TERMINAL,
+    )
     console.print(render(dataclasses.replace(SNAPSHOT, samples=(sample,)), (), 80, 24))
     styled = console.export_text(styles=True)
     assert "\x1b[1;32mFire\x1b[0m or nothing" in styled
@@ -133,7 +146,9 @@ def test_keywords_are_marked_in_the_text_and_operators_are_not() -> None:
 
 def test_the_live_view_keeps_the_rates_of_streaming_and_gives_the_screen_back() -> None:
     stream = io.StringIO()
-    console = Console(file=stream, width=80, height=24, force_terminal=True, color_system=None)
+    console = Console(
+        file=stream, width=80, height=24, force_terminal=True, color_system=None, _environ=TERMINAL
+    )
     view = LiveView(console=console)
     view.show(dataclasses.replace(SNAPSHOT, phase="loading", events_per_s=0.0))
     for rate in (1_000.0, 8_000.0):

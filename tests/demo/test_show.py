@@ -15,6 +15,7 @@ from ps2stream.demo.workload import BusyArea, Workload
 from ps2stream.engines.spark.meter import Meter
 from ps2stream.journal import Journal
 from ps2stream.model.schemas import EVENTS
+from waiting import HANG_S
 
 
 class Places(Workload):
@@ -45,7 +46,7 @@ def test_places_become_busy_one_after_the_other(
         demo = DemoSettings(rate=1_000, drift=drift)
         publisher = Publisher(journal, workload, demo, Meter(Settings()))
         publisher.start()
-        deadline = time.monotonic() + 20
+        deadline = time.monotonic() + HANG_S
         while (workload.n_shifts < 2 if drift else workload.n_events < 200) and time.monotonic() < deadline:
             time.sleep(0.01)
         publisher.stop()

@@ -120,4 +120,4 @@ def test_a_killed_publisher_loses_nothing_acknowledged_and_tears_nothing(tmp_pat
         # An append that was not acknowledged may be there, at most one for each kill.
         n_acknowledged = sum(last - first + 1 for _, first, last, _ in appends)
         assert n_acknowledged <= len(events) <= n_acknowledged + 60 * 2 * (round_number + 1)
-    assert len(appends) > 10
+    assert len(appends) >= 10

@@ -27,6 +27,7 @@ from ps2stream.partitioning.load import STANDARD_COSTS, rates_of
 from ps2stream.partitioning.plan import Plan, owner
 from ps2stream.partitioning.sample import Sample, digest_of
 from ps2stream.partitioning.text_split import all_terms, term_weights
+from waiting import HANG_S
 
 N_TOPICS = 8
 SETTINGS = HypergraphSettings(bits=2)
@@ -158,7 +159,9 @@ def test_a_seed_gives_one_plan_in_this_process_and_in_others() -> None:
     assert _planned(sample, 6, seed=4).h1.table_workers.tolist() != plan
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
     command = [sys.executable, "-c", _IN_ANOTHER_PROCESS]
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True, timeout=120)
+    done = subprocess.run(
+        command, env=environment, capture_output=True, text=True, check=True, timeout=HANG_S
+    )
     assert done.stdout.strip() == str(plan)
 
 

@@ -14,6 +14,7 @@ import pytest
 from cli.jobs import Job
 from ps2stream.config import Settings
 from ps2stream.deployment.home import Home
+from waiting import HANG_S
 
 
 @pytest.fixture
@@ -145,7 +146,7 @@ def test_following_ends_by_an_interrupt_with_0(run: Any, job: Job, home: Home, l
         assert first["publication_id"].startswith("n")
         assert second["subscription_id"] == "b"
         process.send_signal(signal.SIGINT)
-        _, err = process.communicate(timeout=60)
+        _, err = process.communicate(timeout=HANG_S)
     assert (process.returncode, err) == (0, "")
 
 

@@ -13,6 +13,7 @@ from ps2stream.deployment.home import Home
 from ps2stream.errors import JournalError
 from ps2stream.journal import Journal
 from ps2stream.journal.packets import decode_publications
+from waiting import HANG_S
 
 
 def _published(home: Home) -> list[dict[str, Any]]:
@@ -131,7 +132,7 @@ def test_a_slow_pipe_is_acknowledged_soon_and_an_interrupt_loses_no_whole_line(
         process.stdin.flush()
         time.sleep(0.1)
         process.send_signal(number)
-        out, err = process.communicate(timeout=60)
+        out, err = process.communicate(timeout=HANG_S)
     assert process.returncode == code
     assert out == '{"line": 2, "id": "b", "seq": 2}\n'
     assert err.splitlines() == [

@@ -18,6 +18,7 @@ from ps2stream.cli.render.load_figures import LoadFigures
 from ps2stream.model.schemas import AFTER_ALL_SEQS, BEFORE_ALL_SEQS, EVENTS, MATCHES, REJECTED
 from ps2stream.testing import oracle
 from ps2stream.testing.generators import random_events
+from waiting import HANG_S
 
 _IMPOSSIBLE = (BEFORE_ALL_SEQS, AFTER_ALL_SEQS)
 
@@ -273,11 +274,11 @@ def test_interrupting_a_replay_ends_it_without_a_traceback(tmp_path: Path) -> No
         stderr=subprocess.PIPE,
         text=True,
     )
-    deadline = time.monotonic() + 120
+    deadline = time.monotonic() + HANG_S
     while not list((tmp_path / "out").glob("matches/batch-*")) and time.monotonic() < deadline:
         time.sleep(0.05)
     process.send_signal(signal.SIGINT)
-    _, errors = process.communicate(timeout=60)
+    _, errors = process.communicate(timeout=HANG_S)
     assert process.returncode == 130
     assert "Traceback" not in errors
     assert not (tmp_path / "r.json").exists()

@@ -15,6 +15,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from engines.spark.processes import kill, session_of, wait_until_gone
+from waiting import HANG_S
 
 COMMAND = [sys.executable, "-m", "ps2stream"]
 
@@ -82,7 +83,7 @@ def test_a_job_is_stopped_by_sigterm_and_goes_on(tmp_path: Path) -> None:
     _call("subscribe", "fires", "fire", "--region", "11,48,12,49", home=home)
     with _running("run", "--workers", "1", "--json", "--report-every", "0.2", home=home) as process:
         assert process.stdout is not None
-        deadline = time.monotonic() + 120
+        deadline = time.monotonic() + HANG_S
         published = False
         for line in process.stdout:
             figures = json.loads(line)
@@ -101,7 +102,7 @@ def test_a_job_is_stopped_by_sigterm_and_goes_on(tmp_path: Path) -> None:
         )
         # As `kill %1` and `timeout` do it: the JVM would hear it, too, if it were in the same group.
         os.killpg(process.pid, signal.SIGTERM)
-        _, errors = process.communicate(timeout=240)
+        _, errors = process.communicate(timeout=HANG_S)
         assert process.returncode == 143, errors
         assert errors.splitlines()[-1] == "ps2stream: terminated; start again to go on from here"
         assert "Traceback" not in errors
@@ -143,7 +144,7 @@ def test_a_signal_while_it_starts_ends_it_with_one_line(
         assert process.stderr.readline().startswith("starting")
         time.sleep(wait_s)
         os.killpg(process.pid, number)
-        _, errors = process.communicate(timeout=240)
+        _, errors = process.communicate(timeout=HANG_S)
         assert process.returncode == code
         assert errors.splitlines()[-1].startswith("ps2stream: ")
         assert "Traceback" not in errors
@@ -158,7 +159,7 @@ def test_a_jvm_that_dies_is_told_in_one_line(tmp_path: Path) -> None:
         process.stdout.readline()
         (jvm,) = [each.pid for each in session_of(process.pid) if each.parent == process.pid]
         kill(jvm)
-        _, errors = process.communicate(timeout=240)
+        _, errors = process.communicate(timeout=HANG_S)
         assert process.returncode == 3
         assert errors.splitlines()[-1] == (
             "ps2stream: the JVM that Spark runs in was killed by SIGKILL; "
@@ -192,7 +193,7 @@ def test_commands_that_leave_nothing_behind_do_so_when_they_are_interrupted(
             time.sleep(0.05)
         time.sleep(5.0)
         os.killpg(process.pid, signal.SIGINT)
-        _, errors = process.communicate(timeout=240)
+        _, errors = process.communicate(timeout=HANG_S)
         assert process.returncode == 130
         assert errors == "ps2stream: interrupted\n"
         assert list(scratch.glob("ps2stream-*")) == []

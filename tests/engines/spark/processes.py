@@ -21,6 +21,7 @@ from laws.engines import Place
 from ps2stream.journal import Journal
 from ps2stream.journal.packets import decode_events
 from ps2stream.model.schemas import EVENTS
+from waiting import HANG_S
 
 _SCRIPT = Path(__file__).with_name("killable_job.py")
 # All Python that Spark starts: the daemons with what they fork, and the reader of the data source.
@@ -79,7 +80,7 @@ class Job:
         self._process.stdout.close()
         self._log.close()
 
-    def wait_for_batches(self, n: int, timeout_s: float = 300.0) -> list[int]:
+    def wait_for_batches(self, n: int, timeout_s: float = HANG_S) -> list[int]:
         """Return the next ``n`` batches; fewer when the job ends before."""
         batches: list[int] = []
         for _ in range(n):
@@ -90,7 +91,7 @@ class Job:
             batches.append(batch)
         return batches
 
-    def wait(self, timeout_s: float = 300.0) -> int:
+    def wait(self, timeout_s: float = HANG_S) -> int:
         return self._process.wait(timeout_s)
 
     @property
@@ -152,7 +153,7 @@ def source_readers(driver: int) -> list[int]:
     return [each.pid for each in processes if each.parent in jvms and _READER in each.command]
 
 
-def wait_until_gone(session: int, timeout_s: float = 30.0) -> list[Process]:
+def wait_until_gone(session: int, timeout_s: float = HANG_S) -> list[Process]:
     """Wait for the last process of a session to end; return those that do not."""
     deadline = time.monotonic() + timeout_s
     while (left := session_of(session)) and time.monotonic() < deadline:

@@ -34,6 +34,7 @@ from ps2stream.testing import oracle
 from ps2stream.testing.generators import random_events
 
 SETTINGS = Settings(n_workers=2, n_dispatchers=2)
+FIRST_FILE_S = 1_700_000_000
 
 
 def rows_of(frame: DataFrame) -> list[dict[str, Any]]:
@@ -48,10 +49,14 @@ def files_of(spark: SparkSession, directory: Path) -> DataFrame:
 
 
 def add_file(directory: Path, number: int, events: pa.RecordBatch) -> None:
-    """Put a file into a directory that a stream reads, so that it never sees half of it."""
+    """Put a file into a directory that a stream reads, so that it never sees half of it.
+
+    Spark reads files in the order of their times of modification, and those of the same millisecond in any.
+    """
     directory.mkdir(exist_ok=True)
     aside = directory / f".{number:03}.parquet"
     pq.write_table(pa.Table.from_batches([events]), aside)
+    os.utime(aside, (FIRST_FILE_S + number, FIRST_FILE_S + number))
     aside.replace(directory / f"{number:03}.parquet")
 
 
