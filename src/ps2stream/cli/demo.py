@@ -58,6 +58,7 @@ def add_parser(subparsers: Any) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
+    from ps2stream.cli.compilation import load_kernels
     from ps2stream.demo.show import DRIFTING, DemoSettings, Show
     from ps2stream.demo.summary import summary
     from ps2stream.demo.view import open_view
@@ -66,6 +67,7 @@ def run(arguments: argparse.Namespace) -> int:
         arguments.seconds, arguments.subscriptions, arguments.rate, arguments.seed, arguments.drift
     )
     settings = settings_from(arguments, DRIFTING if arguments.drift else None)
+    load_kernels()
     view = open_view(sys.stdout)
     try:
         final = Show(demo, settings, view).run()

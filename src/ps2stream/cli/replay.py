@@ -72,6 +72,7 @@ def add_parser(subparsers: Any) -> None:
 def run(arguments: argparse.Namespace) -> int:
     import time
 
+    from ps2stream.cli.compilation import load_kernels
     from ps2stream.cli.progress import open_progress
     from ps2stream.pipeline.event_log import EventLog
     from ps2stream.pipeline.sink import Sink
@@ -83,6 +84,7 @@ def run(arguments: argparse.Namespace) -> int:
     events = EventLog(arguments.events)
     sink = Sink(arguments.out)
     sink.clear()
+    load_kernels(quiet=arguments.quiet)
     with open_progress("replaying", events.n_events, quiet=arguments.quiet) as advance:
 
         def on_progress(tally: Tally) -> None:
@@ -110,9 +112,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _inline(events: EventLog, out: Path, settings: Settings, on_progress: Any, plan: Plan | None) -> Replayed:
     from ps2stream.pipeline.replay import replay_inline
-    from ps2stream.pipeline.warm import warm
 
-    warm()
     return replay_inline(events, out, settings, on_progress, plan)
 
 

@@ -70,6 +70,7 @@ def add_parser(subparsers: Any) -> None:
 def run(arguments: argparse.Namespace) -> int:
     import time
 
+    from ps2stream.cli.compilation import load_kernels
     from ps2stream.journal import Journal
     from ps2stream.pipeline.spark.meter import Meter
     from ps2stream.pipeline.spark.session import local_session, warm_up
@@ -83,7 +84,8 @@ def run(arguments: argparse.Namespace) -> int:
     signal.signal(signal.SIGTERM, _interrupt)
     meter, state = Meter(settings), State(home.state)
     started = time.monotonic()
-    print("starting (a new machine compiles kernels first, which takes a minute)", file=sys.stderr)
+    print("starting", file=sys.stderr)
+    load_kernels()
     spark = local_session("ps2stream run", log=home.state / "spark.log")
     try:
         warm_up(spark)

@@ -145,7 +145,7 @@ class Show:
             self._report("starting Spark")
             spark = local_session("ps2stream demo", log=home / "spark.log")
             try:
-                self._report("loading kernels (a new machine compiles them first)")
+                self._report("loading kernels")
                 warm_up(spark)
                 self._stream(spark, home)
             except KeyboardInterrupt:
