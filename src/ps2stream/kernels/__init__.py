@@ -17,6 +17,6 @@ from __future__ import annotations
 
 from ps2stream.kernels.cache import one_compiler
 from ps2stream.kernels.compiling import compilation_watched, kernel
-from ps2stream.kernels.intrinsics import copy_word, prefetch, signed
+from ps2stream.kernels.intrinsics import copy, copy_word, prefetch, signed
 
-__all__ = ["compilation_watched", "copy_word", "kernel", "one_compiler", "prefetch", "signed"]
+__all__ = ["compilation_watched", "copy", "copy_word", "kernel", "one_compiler", "prefetch", "signed"]

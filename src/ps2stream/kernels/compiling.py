@@ -13,7 +13,7 @@ import numpy as np
 from numba.core.registry import CPUDispatcher
 
 from ps2stream.kernels.cache import KernelCache
-from ps2stream.kernels.parts import PartCompiler
+from ps2stream.kernels.parts import WholeCompiler
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 
@@ -41,15 +41,15 @@ class Kernel(CPUDispatcher):  # type: ignore[misc]  # numba has no types
 
     n_known = 0
 
-    def __init__(self, py_func: Any, locals: Any = None, targetoptions: Any = None, **more: Any) -> None:
-        super().__init__(py_func, locals or {}, targetoptions, **more)
+    def __init__(self, py_func: Any, locals: Any = None, targetoptions: Any = None) -> None:
+        super().__init__(py_func, locals or {}, targetoptions, pipeline_class=WholeCompiler)
         self._cache = KernelCache(py_func)
         Kernel.n_known += 1
 
     @functools.cached_property
     def _part(self) -> Part:
         options = {**self.targetoptions, "no_cpython_wrapper": True}
-        return Part(self.py_func, {}, options, pipeline_class=PartCompiler)
+        return Part(self.py_func, {}, options)
 
     @property
     def _numba_type_(self) -> Any:

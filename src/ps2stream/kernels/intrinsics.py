@@ -21,6 +21,17 @@ def signed(value: Any) -> int:
     return np.int64(value)  # type: ignore[return-value]  # to the rest of a kernel that is an int
 
 
+@kernel
+def copy(target: Any, source: Any, n: int) -> None:
+    """Copy the first entries of one array to another.
+
+    For a slice that is assigned to another, numba compiles what words an error about their lengths needs: 40
+    functions that handle strings.
+    """
+    for i in range(n):
+        target[i] = source[i]
+
+
 def prefetch(array: Any, index: int) -> None:
     """Ask for the cache line of an entry ahead of its use, so that several misses overlap.
 
