@@ -47,7 +47,7 @@ def test_a_terminal_shows_one_line_that_counts(monkeypatch: pytest.MonkeyPatch) 
         _compile_three()
     shown = terminal.getvalue()
     assert shown.endswith(" (first use on this machine)\n")
-    assert [text.split()[2] for text in shown.strip().split("\r")[1:]] == ["1", "2", "3"]
+    assert [text.split()[2] for text in shown.split("\r")[1:]] == ["1", "2", "3"]
     assert shown.count("\n") == 1
 
 
