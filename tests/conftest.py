@@ -9,7 +9,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from laws.engines import Engine, Inline, MicroBatch, Place
-from ps2stream.pipeline.spark.session import local_session
+from ps2stream.engines.spark.session import local_session
 
 
 @pytest.fixture(scope="session")

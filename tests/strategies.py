@@ -8,6 +8,7 @@ from typing import Any
 import pyarrow as pa
 from hypothesis import strategies as st
 
+from ps2stream.model.limits import MAX_EXPRESSION_BYTES, MAX_ID_BYTES, MAX_TEXT_BYTES
 from ps2stream.model.schemas import EVENTS, PUBLISH, SUBSCRIBE, UNSUBSCRIBE
 from ps2stream.testing.oracle import Event
 from ps2stream.text.terms import terms_of
@@ -36,6 +37,17 @@ texts = st.one_of(
     st.text(characters, max_size=30),
     st.lists(st.one_of(st.sampled_from(WORDS), st.text(characters, max_size=4)), max_size=10).map("".join),
 )
+
+#: A letter, a syllable or nothing, and marks of few classes up to and beyond the thirty that count.
+_marks = st.tuples(
+    st.sampled_from("\u0301\u0301\u0316\u0327\u0323\u0344\u0345\u0338\u3099\uff9e\u0f73\u05b0\u1de8\u034f"),
+    st.sampled_from([1, 1, 2, 7, 13, 14, 28, 29, 30, 31]),
+).map(lambda mark: mark[0] * mark[1])
+_bases = st.sampled_from(
+    ["", "\u1100\u1161", "fire", *"aE\u00e9\u1ec7\u0130\u30ab\uff76\u1100\uac00\u11a8\ufdfa\u2126- "]
+)
+mark_runs = st.tuples(_bases, st.lists(_marks, max_size=4)).map(lambda parts: parts[0] + "".join(parts[1]))
+marked_texts = st.lists(mark_runs, max_size=6).map("".join)
 
 keywords = st.one_of(
     st.sampled_from(WORDS),
@@ -95,13 +107,13 @@ regions = st.one_of(
 
 _BOUNDS = ("min_lon", "min_lat", "max_lon", "max_lat")
 
-subscription_ids = st.sampled_from(["s0", "s1", "s2", "s3", "s\u00fc", "s 5"])
+subscription_ids = st.sampled_from(["s0", "s1", "s2", "s3", "s\u00fc", "s 5", "s" * MAX_ID_BYTES])
 
 publishes = st.builds(
     lambda name, point, text: Event(None, PUBLISH, name, lat=point[1], lon=point[0], text=text),
-    st.sampled_from(["p0", "p1", "p2"]),
+    st.sampled_from(["p0", "p1", "\u00fc" * (MAX_ID_BYTES // 2)]),
     points,
-    texts,
+    st.one_of(texts, texts, texts, marked_texts),
 )
 subscribes = st.builds(
     lambda name, region, expression: Event(None, SUBSCRIBE, name, expression=expression)._replace(
@@ -117,9 +129,9 @@ _bad_numbers = st.sampled_from([None, math.nan, math.inf, -math.inf, 180.5, -1e3
 
 _bad_fields: list[tuple[str, st.SearchStrategy[Any]]] = [
     ("op", st.sampled_from([None, "", "PUBLISH"])),
-    ("id", st.sampled_from([None, ""])),
-    ("text", st.none()),
-    ("expression", st.one_of(st.none(), doubtful_expressions)),
+    ("id", st.sampled_from([None, "", "i" * (MAX_ID_BYTES + 1), "\u00fc" * MAX_ID_BYTES])),
+    ("text", st.sampled_from([None, "fire " * (MAX_TEXT_BYTES // 5 + 1)])),
+    ("expression", st.one_of(st.none(), doubtful_expressions, st.just("a " * MAX_EXPRESSION_BYTES))),
     *((name, _bad_numbers) for name in ("lat", "lon", *_BOUNDS)),
 ]
 

@@ -58,6 +58,14 @@ def test_values_are_checked_when_they_are_made() -> None:
         ps2.Subscription("", "fire", LONDON)
     with pytest.raises(PS2StreamError, match="non-empty"):
         ps2.Publication("", "fire", lat=0.0, lon=0.0)
+    with pytest.raises(PS2StreamError, match=r"^publication 'i{60}'\u2026: id must have at most 1,024 bytes"):
+        ps2.Publication("i" * 2_000, "fire", lat=0.0, lon=0.0)
+    with pytest.raises(PS2StreamError, match="'p': text must have at most 65,536 bytes; got 65,538"):
+        ps2.Publication("p", "\u00fc" * 32_769, lat=0.0, lon=0.0)
+    with pytest.raises(PS2StreamError, match=r"^subscription 'i{60}'\u2026: id must have at most 1,024 b"):
+        ps2.Subscription("i" * 1_025, "fire", LONDON)
+    with pytest.raises(ExpressionError, match="expression must have at most 16,384 bytes; got 16,385"):
+        ps2.Subscription("s", "x" * 16_385, LONDON)
 
 
 def test_the_package_has_no_attribute_it_does_not_list() -> None:

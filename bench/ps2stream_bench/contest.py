@@ -8,7 +8,7 @@ from dataclasses import replace
 import pyarrow as pa
 
 from ps2stream.partitioning.sample import Sample
-from ps2stream.pipeline.planning import sample_from
+from ps2stream.planning.first_plan import sample_from
 from ps2stream_bench.engines import Meter, Stream, batches_of, check_alike, in_turns, loaded, stream_of
 from ps2stream_bench.figure import Case, Context
 from ps2stream_bench.metrics import distinct, medians, where

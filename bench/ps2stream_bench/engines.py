@@ -21,10 +21,10 @@ from ps2stream.arrays import Float64s
 from ps2stream.balance.adjustments import Adjustment
 from ps2stream.balance.settings import AdjustmentSettings
 from ps2stream.config import Settings
+from ps2stream.engines.inline import InlineEngine
+from ps2stream.engines.kernel_warmup import warm
 from ps2stream.partitioning.plan import Plan
-from ps2stream.pipeline.inline import InlineEngine
-from ps2stream.pipeline.planning import first_plan
-from ps2stream.pipeline.warm import warm
+from ps2stream.planning.first_plan import first_plan
 from ps2stream_bench.results import Row
 from ps2stream_bench.workloads import Corpus, Kind, Shape, drifting_events, mixed_events
 
@@ -118,7 +118,7 @@ class Meter:
     def __post_init__(self) -> None:
         self._before = _Totals.of(self.engine)
 
-    def process(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+    def process(self, batch: pa.RecordBatch) -> pa.Table:
         """Let the engine process a batch on the clock; return its matches."""
         wall, cpu = time.perf_counter(), time.process_time()
         outcome = self.engine.process(batch)
@@ -165,7 +165,7 @@ class Meter:
             "replication": now.n_stored / max(now.n_live, 1),
             "index_bytes": now.index_bytes,
             "worker_bytes": now.index_bytes / len(workers),
-            "dispatcher_bytes": sum(grid_t.n_bytes for grid_t in self.engine.registrar.grid_ts),
+            "dispatcher_bytes": sum(grid_t.n_bytes for grid_t in self.engine.registrar.grid_ts.parts),
             "n_adjustments": len(made),
             "n_moved": sum(each.n_subscriptions for each in made),
             "moved_bytes": sum(each.n_bytes for each in made),

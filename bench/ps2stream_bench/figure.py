@@ -72,7 +72,7 @@ class Context:
     def spark(self) -> SparkSession:
         """Return the session of this run, started when it is first asked for."""
         if self._spark is None:
-            from ps2stream.pipeline.spark.session import local_session, warm_up
+            from ps2stream.engines.spark.session import local_session, warm_up
 
             # PySpark's own handler asks Java first, which Ctrl-C has ended as well, and fails: a run would
             # take that for a case that failed, and go on.

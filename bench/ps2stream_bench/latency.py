@@ -24,8 +24,8 @@ import numpy as np
 import pyarrow as pa
 
 from ps2stream.arrays import Float64s, Int64s
-from ps2stream.pipeline.inline import InlineEngine
-from ps2stream.pipeline.sink import Sink
+from ps2stream.engines.inline import InlineEngine
+from ps2stream.sinks.parquet import Sink
 from ps2stream_bench.engines import collected
 from ps2stream_bench.results import Row
 
@@ -289,7 +289,7 @@ def _through_sink(engine: InlineEngine, directory: Path | None) -> Process:
         nonlocal n_batches
         outcome = engine.process(batch)
         if sink:
-            sink.write_matches(n_batches, 0, outcome.matches)
+            sink.write_matches(n_batches, 0, outcome.matches.to_batches())
             sink.write_rejected(n_batches, "engine", outcome.rejected)
         n_batches += 1
 

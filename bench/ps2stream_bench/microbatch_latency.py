@@ -28,7 +28,7 @@ from ps2stream_bench.latency import Arrivals, Latency, RealClock, Timeline, arri
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from ps2stream.pipeline.spark.job import BatchDone
+    from ps2stream.engines.spark.job import BatchDone
 
 #: What is due is appended so often. Senders that append every event alone would measure SQLite.
 _FEED_EVERY_S = 0.01
@@ -112,8 +112,8 @@ def live_stream(
     prune: bool = False,
 ) -> Iterator[LiveStream]:
     """Run a stream on a new journal in a directory, with subscriptions loaded before anybody looks."""
-    from ps2stream.pipeline.spark.stream import journal_stream
-    from ps2stream.pipeline.spark.watch import raise_failure
+    from ps2stream.engines.spark.stream import journal_stream
+    from ps2stream.engines.spark.watch import raise_failure
 
     place, state, out = (directory / name for name in ("journal", "state", "out"))
     with Journal.open(place, create=True) as journal:

@@ -10,7 +10,7 @@ stream in; every match comes out exactly once. This package offers matching in t
         ps2.Publication("m1", "Smoke and #Fire near the station", lat=51.5, lon=-0.1),
     ])
 
-The same as a stream on Spark is in :mod:`ps2stream.pipeline.spark`; the durable journal is in
+The same as a stream on Spark is in :mod:`ps2stream.engines.spark`; the durable journal is in
 :mod:`ps2stream.journal`; what a match is, in :mod:`ps2stream.testing.oracle`.
 """
 

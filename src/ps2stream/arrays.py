@@ -45,6 +45,13 @@ class Ragged(NamedTuple):
         return self.values[self.offsets[index] : self.offsets[index + 1]]
 
 
+def ragged_rows(offsets: Int64s, rows: Int64s) -> Ragged:
+    """Return the positions of the values of some ragged rows, one row after the other."""
+    lengths = np.diff(offsets)[rows]
+    taken = np.concatenate([[0], np.cumsum(lengths)])
+    return Ragged(np.arange(taken[-1]) + np.repeat(offsets[rows] - taken[:-1], lengths), taken)
+
+
 class Storage(Protocol):
     """Give zeroed arrays by name, and larger ones in their place."""
 

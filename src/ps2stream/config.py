@@ -7,7 +7,7 @@ from pathlib import Path
 
 from ps2stream.balance.settings import AdjustmentSettings
 from ps2stream.errors import ConfigError
-from ps2stream.matching.index import GI2Settings
+from ps2stream.matching.contract import IndexSettings
 from ps2stream.model.space import WORLD, Grid
 from ps2stream.partitioning import PARTITIONERS
 from ps2stream.partitioning.load import LOAD_FUNCTIONS, LoadFunction
@@ -69,8 +69,8 @@ class Settings:
     def tokenizer(self) -> Tokenizer:
         return Tokenizer(self.stop_words)
 
-    def index_settings(self, plan: Plan) -> GI2Settings:
-        return GI2Settings(Grid.over(WORLD, self.grid_bits), plan.grid, self.max_cells)
+    def index_settings(self, plan: Plan) -> IndexSettings:
+        return IndexSettings(Grid.over(WORLD, self.grid_bits), plan.grid, self.max_cells)
 
 
 def _check(name: str, value: int, least: int, most: int) -> None:

@@ -8,11 +8,26 @@
     ├── JournalError         a journal cannot be opened, read or written
     └── StateError           the state of a job is missing, foreign or damaged
 
-A message says where, what was needed and what came. A bad *record* is no error: it
-leaves by the rejected output with its reason (see ``model.events``).
+A message says where, what was needed and what came; of a long string it quotes an excerpt
+(:func:`quoted`). A bad *record* is no error: it leaves by the rejected output with its reason
+(see ``model.events``).
 """
 
 from __future__ import annotations
+
+#: The most characters of a string that a message quotes.
+EXCERPT = 60
+
+
+def quoted(value: object, position: int = 0) -> str:
+    """Quote a value that a user gave; of a long string, what stands around a position."""
+    if not isinstance(value, str):
+        shown = repr(value)
+        return shown if len(shown) <= EXCERPT else f"{shown[:EXCERPT]}\u2026"
+    start = max(0, min(position - EXCERPT // 2, len(value) - EXCERPT))
+    stop = start + EXCERPT
+    before, behind = "\u2026" if start > 0 else "", "\u2026" if stop < len(value) else ""
+    return f"{before}{value[start:stop]!r}{behind}"
 
 
 class PS2StreamError(Exception):
@@ -23,7 +38,7 @@ class ExpressionError(PS2StreamError):
     """Say where in an expression the parser stopped and what it needed there."""
 
     def __init__(self, message: str, expression: str, position: int) -> None:
-        super().__init__(f"{message} at position {position} of {expression!r}")
+        super().__init__(f"{message} at position {position} of {quoted(expression, position)}")
         self.expression = expression
         self.position = position
 

@@ -10,14 +10,14 @@ import pyarrow as pa
 
 from ps2stream.balance.settings import AdjustmentSettings
 from ps2stream.config import Settings
-from ps2stream.errors import PS2StreamError
+from ps2stream.engines.inline import InlineEngine, Outcome
+from ps2stream.errors import PS2StreamError, quoted
 from ps2stream.model.events import conform
 from ps2stream.model.matches import Match
 from ps2stream.model.publications import Publication
 from ps2stream.model.schemas import EVENTS, PUBLISH, SUBSCRIBE, UNSUBSCRIBE, empty
 from ps2stream.model.subscriptions import Subscription, Unsubscription
-from ps2stream.pipeline.inline import InlineEngine, Outcome
-from ps2stream.pipeline.planning import first_plan
+from ps2stream.planning.first_plan import first_plan
 
 Event = Publication | Subscription | Unsubscription
 Events: TypeAlias = Iterable[Event] | pa.Table | pa.RecordBatch
@@ -39,7 +39,9 @@ def _row(event: Event) -> dict[str, object]:
         case Unsubscription(id):
             return {"op": UNSUBSCRIBE, "id": id}
         case _:
-            raise TypeError(f"an event must be a Publication, Subscription or Unsubscription; got {event!r}")
+            raise TypeError(
+                f"an event must be a Publication, Subscription or Unsubscription; got {quoted(event)}"
+            )
 
 
 class Matcher:
@@ -84,7 +86,7 @@ class Matcher:
 def _accepted(outcome: Outcome) -> Outcome:
     if outcome.rejected.num_rows:
         record = outcome.rejected.to_pylist()[0]
-        raise PS2StreamError(f"{record['op']} {record['id']!r}: {record['reason']}")
+        raise PS2StreamError(f"{record['op']} {quoted(record['id'])}: {record['reason']}")
     return outcome
 
 

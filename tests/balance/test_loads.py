@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from ps2stream.balance.loads import WORK_COSTS, Window, loads_of
 from ps2stream.model.schemas import empty
 from ps2stream.partitioning.load import LOAD_FUNCTIONS, LoadFunction
-from ps2stream.pipeline.packets import CELL_LOADS
+from ps2stream.roles.packets import CELL_LOADS
 
 NOTHING = empty(CELL_LOADS)
 Row = dict[str, int]

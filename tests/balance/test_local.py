@@ -114,7 +114,7 @@ def test_an_adjustment_lowers_the_largest_load_or_is_not_made(
     assert adjusted.after.min() >= 0.0
     assert adjusted.steps
     assert all(step.source != step.destination for step in adjusted.steps)
-    assert adjusted.plan.version == case.plan.version + 1
+    assert adjusted.plan.number == case.plan.number + 1
     assert adjusted.plan.grid == case.plan.grid
 
 

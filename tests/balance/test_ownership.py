@@ -89,11 +89,11 @@ def test_any_edits_own_what_they_say(
 
 
 def test_without_edits_the_plan_is_the_same_but_for_its_number_and_its_past(tmp_path: Path) -> None:
-    plan = partitioner_named("hybrid").plan(make_sample(300, 80), N_WORKERS, version=6)
+    plan = partitioner_named("hybrid").plan(make_sample(300, 80), N_WORKERS, number=6)
     assert plan.estimate is not None
     assert plan.tree is not None
     edited = Ownership(plan).plan(7)
-    assert (edited.version, edited.partitioner, edited.n_workers) == (7, plan.partitioner, N_WORKERS)
+    assert (edited.number, edited.partitioner, edited.n_workers) == (7, plan.partitioner, N_WORKERS)
     assert (edited.estimate, edited.tree) == (None, None)
     assert edited.grid == plan.grid
     assert edited.frequencies is plan.frequencies, "what was posted under a term stays under it"
@@ -103,7 +103,7 @@ def test_without_edits_the_plan_is_the_same_but_for_its_number_and_its_past(tmp_
         assert owner(edited.h1, cell, term) == owner(plan.h1, cell, term)
     assert Ownership(plan).changed_cells.tolist() == []
     edited.save(tmp_path / "plan.npz")
-    assert Plan.load(tmp_path / "plan.npz").version == 7
+    assert Plan.load(tmp_path / "plan.npz").number == 7
 
 
 def test_a_divided_cell_has_two_owners_and_comes_together_again() -> None:

@@ -6,7 +6,7 @@ import signal
 
 import pytest
 
-from ps2stream.pipeline.spark import session
+from ps2stream.engines.spark import session
 from ps2stream_bench.figure import Context
 
 

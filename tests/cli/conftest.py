@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from ps2stream.cli.home import Home
 from ps2stream.cli.main import main
+from ps2stream.deployment.home import Home
 
 
 class Ran(NamedTuple):

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import pyarrow as pa
 
-from ps2stream.cli.home import Home
 from ps2stream.config import Settings
+from ps2stream.deployment.home import Home
+from ps2stream.engines.inline import InlineEngine
 from ps2stream.journal import Journal
 from ps2stream.journal.packets import decode_events
 from ps2stream.model.events import split
 from ps2stream.model.schemas import EVENTS
-from ps2stream.pipeline.inline import InlineEngine
-from ps2stream.pipeline.planning import journal_sample, plan_of
-from ps2stream.pipeline.registrar import Registrar, compile_updates
-from ps2stream.pipeline.sink import Sink
-from ps2stream.pipeline.state import State
+from ps2stream.planning.first_plan import journal_sample, plan_of
+from ps2stream.roles.registrar import Registrar
+from ps2stream.roles.update_compiler import compile_updates
+from ps2stream.sinks.parquet import Sink
+from ps2stream.state.state import State
 
 
 class Job:
@@ -40,8 +41,10 @@ class Job:
                 compiled, _ = compile_updates(split(events)[1], self._tokenizer)
                 segment = self._registrar.decide(compiled).segment
                 if segment.num_rows:
-                    self.state.log.append(packet.position, segment, self._registrar.routing)
-                self._sink.write_matches(packet.position, 0, self._engine.process(events).matches)
+                    self.state.log.append(packet.position, segment, self._registrar.plan_numbers)
+                self._sink.write_matches(
+                    packet.position, 0, self._engine.process(events).matches.to_batches()
+                )
                 self.state.record_progress(packet.position, packet.last_seq)
                 self.position = packet.position
 

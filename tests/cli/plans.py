@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ps2stream.arrays import Ragged, frozen
-from ps2stream.cli.plan_figures import PlanFigures
+from ps2stream.cli.render.plan_figures import PlanFigures
 from ps2stream.model.space import Grid
 from ps2stream.partitioning.kdt_tree import Box, KdtTree, Part, SpaceLeaf, Split, TextLeaf
 from ps2stream.partitioning.plan import H1, Plan, owners_of_cells, owners_of_terms

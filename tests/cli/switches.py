@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from ps2stream.model.schemas import BEFORE_ALL_SEQS, empty
+from ps2stream.model.schemas import empty
 from ps2stream.partitioning.plan import Plan
-from ps2stream.pipeline.state import State
 from ps2stream.registry.segments import SEGMENT
-from ps2stream.routing.versions import RoutingVersion
+from ps2stream.routing.routing import Routing
+from ps2stream.state.state import State
 
 
 def switch(state: State, plan: Plan) -> None:
     """Let a plan route what begins after all that the job has seen."""
-    running = state.plan().version
+    running = state.plan().number
     state.add_plan(plan)
-    routing = (RoutingVersion(plan.version, state.last_seq()), RoutingVersion(running, BEFORE_ALL_SEQS))
+    routing = Routing(plan.number, running, state.last_seq())
     state.log.append(state.log.last() + 1, empty(SEGMENT), routing)

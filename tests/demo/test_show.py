@@ -12,9 +12,9 @@ from ps2stream.config import Settings
 from ps2stream.demo import show
 from ps2stream.demo.show import DemoSettings, Publisher
 from ps2stream.demo.workload import BusyArea, Workload
+from ps2stream.engines.spark.meter import Meter
 from ps2stream.journal import Journal
 from ps2stream.model.schemas import EVENTS
-from ps2stream.pipeline.spark.meter import Meter
 
 
 class Places(Workload):

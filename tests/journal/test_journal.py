@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ps2stream.errors import JournalError
+from ps2stream.errors import JournalError, SchemaError
 from ps2stream.journal import Appended, End, Journal, PacketSpan, database, packets
 from ps2stream.journal.packets import decode_publications, decode_updates
 from ps2stream.model.schemas import EVENTS
@@ -310,3 +310,28 @@ def test_a_journal_does_not_travel_to_other_processes(journal: Journal, make_eve
     child.join(30)
     assert child.exitcode == 0
     assert journal.append(make_events(1)) == Appended(1, 1, 1)
+
+
+def test_columns_may_come_in_any_order_and_others_are_left_out(
+    journal: Journal, make_events: MakeEvents
+) -> None:
+    events = pa.Table.from_batches([make_events(3)])
+    turned = events.select([*reversed(EVENTS.names)]).append_column("extra", pa.array([1, 2, 3]))
+    journal.append(turned)
+    (packet,) = journal.read(0, 1)
+    assert packets.decode_events(packet).column("id").to_pylist() == events.column("id").to_pylist()
+
+
+def test_a_column_that_is_wrong_is_named_and_nothing_is_appended(
+    journal: Journal, make_events: MakeEvents
+) -> None:
+    events = pa.Table.from_batches([make_events(3)])
+    numbered = events.set_column(events.schema.get_field_index("id"), "id", pa.array([1, 2, 3]))
+    for spoiled, message in (
+        (events.drop_columns(["text"]), r"column 'text' \(string\) is missing"),
+        (numbered, "column 'id' must be string; got int64"),
+        (events.append_column("id", events.column("id")), "column 'id' must be there once; got it 2 times"),
+    ):
+        with pytest.raises(SchemaError, match=message):
+            journal.append(spoiled)
+    assert journal.last().position == 0

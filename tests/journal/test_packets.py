@@ -9,15 +9,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ps2stream.errors import JournalError, SchemaError
+from ps2stream.errors import JournalError
 from ps2stream.journal import packets
 from ps2stream.journal.packets import (
     checksum,
-    conform,
+    cut_to_packets,
     decode_publications,
     decode_updates,
     encode,
-    split,
     verify,
 )
 from ps2stream.model.schemas import EVENTS, PUBLICATIONS, UPDATES
@@ -86,44 +85,25 @@ def test_what_is_no_stream_of_ours_is_refused() -> None:
             decode_publications(garbage)
 
 
-def test_conform_orders_columns_and_drops_unknown_ones() -> None:
-    names = [*reversed(EVENTS.names), "extra"]
-    table = pa.table(
-        {name: pa.nulls(2, EVENTS.field(name).type if name in EVENTS.names else None) for name in names}
-    )
-    assert conform(table, with_seq=True).schema.names == EVENTS.names
-    assert conform(table, with_seq=False).schema.names == EVENTS.names[1:]
-
-
-def test_conform_says_which_column_is_wrong(make_events: MakeEvents) -> None:
-    table = pa.Table.from_batches([make_events(3)])
-    with pytest.raises(SchemaError, match="column 'text' of type string; it is missing"):
-        conform(table.drop_columns(["text"]), with_seq=False)
-    numbered = table.set_column(table.schema.get_field_index("id"), "id", pa.array([1, 2, 3]))
-    with pytest.raises(SchemaError, match="column 'id' of type string; got int64"):
-        conform(numbered, with_seq=False)
-    doubled = table.append_column("id", table.column("id"))
-    with pytest.raises(SchemaError, match="'id' of type string; it occurs more than once"):
-        conform(doubled, with_seq=False)
-
-
-def test_split_bounds_events_and_bytes_and_keeps_order(
+def test_packets_are_cut_by_events_and_bytes_in_order(
     make_events: MakeEvents, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(packets, "MAX_PACKET_EVENTS", 10)
     monkeypatch.setattr(packets, "MAX_PACKET_BYTES", 5_000)
     # Chunks of one row must not become packets of one row.
     many = pa.Table.from_batches([make_events(23).slice(row, 1) for row in range(23)])
-    assert [batch.num_rows for batch in split(many)] == [10, 10, 3]
+    assert [batch.num_rows for batch in cut_to_packets(many)] == [10, 10, 3]
     long = pa.Table.from_batches([make_events(20, text="x" * 1_000)])
-    parts = list(split(long))
+    parts = list(cut_to_packets(long))
     assert all(part.num_rows <= 5 for part in parts)
     assert pa.Table.from_batches(parts).equals(long)
-    assert [part.num_rows for part in split(pa.Table.from_batches([make_events(2, text="x" * 9_000)]))] == [
+    assert [
+        part.num_rows for part in cut_to_packets(pa.Table.from_batches([make_events(2, text="x" * 9_000)]))
+    ] == [
         1,
         1,
     ]
-    assert list(split(many.slice(0, 0))) == []
+    assert list(cut_to_packets(many.slice(0, 0))) == []
 
 
 def test_a_checksum_covers_the_payload_and_every_number(make_events: MakeEvents) -> None:

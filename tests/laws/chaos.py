@@ -8,6 +8,9 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 import pyarrow as pa
 
+from ps2stream.adjusting.controller import Adjusted, Observed, relocate, switch, unite
+from ps2stream.adjusting.recent import CellEvidence, Recent
+from ps2stream.adjusting.repartitioning import Considered
 from ps2stream.arrays import Int64s
 from ps2stream.balance.adjustments import Adjustment
 from ps2stream.balance.loads import CellTable
@@ -19,12 +22,9 @@ from ps2stream.config import Settings
 from ps2stream.partitioning import PARTITIONERS
 from ps2stream.partitioning.load import LOAD_FUNCTIONS, STANDARD_COSTS
 from ps2stream.partitioning.plan import Plan
-from ps2stream.pipeline.control import Adjusted, Observed, relocate, switch, unite
-from ps2stream.pipeline.migration import Fetch
-from ps2stream.pipeline.planning import first_plan
-from ps2stream.pipeline.recent import CellEvidence, Recent
-from ps2stream.pipeline.registrar import Registrar
-from ps2stream.pipeline.repartitioning import Considered
+from ps2stream.planning.first_plan import first_plan
+from ps2stream.roles.migration import Fetch
+from ps2stream.roles.registrar import Registrar
 
 
 @dataclass(slots=True)
@@ -56,7 +56,7 @@ class Chaos:
         if self.random.random() > self.share:
             return None
         ways = [self._hand_over, self._divide, self._select]
-        ways += [self._unite] if len(registrar.versions) > 1 else [self._switch]
+        ways += [self._unite] if registrar.routing.older is not None else [self._switch]
         made = self.random.choice(ways)(registrar, fetch)
         if made is None:
             return None
@@ -125,7 +125,7 @@ class Chaos:
         return unite(registrar, fetch, "chaos", ())
 
     def _relocate(self, ownership: Ownership, registrar: Registrar, fetch: Fetch) -> Adjusted:
-        plan = ownership.plan(registrar.plan.version + 1)
+        plan = ownership.plan(registrar.plan.number + 1)
         loads = np.zeros(plan.n_workers)
         planned = LocalAdjustment(plan, ownership.changed_cells, (), loads, loads)
         return relocate(planned, registrar, fetch, "chaos", "", 0.0)

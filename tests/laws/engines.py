@@ -16,18 +16,18 @@ import pyarrow.parquet as pq
 from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
+from ps2stream.adjusting.controller import Controller
 from ps2stream.config import Settings
+from ps2stream.engines.inline import InlineEngine
+from ps2stream.engines.spark.job import BatchDone
+from ps2stream.engines.spark.stream import journal_stream
+from ps2stream.engines.spark.watch import raise_failure
 from ps2stream.journal import Journal
 from ps2stream.model.events import in_order
 from ps2stream.model.matches import Match
 from ps2stream.model.schemas import BEFORE_ALL_SEQS
-from ps2stream.pipeline.control import Controller
-from ps2stream.pipeline.inline import InlineEngine
-from ps2stream.pipeline.planning import first_plan
-from ps2stream.pipeline.reports import DispatcherReport, WorkerReport
-from ps2stream.pipeline.spark.job import BatchDone
-from ps2stream.pipeline.spark.stream import journal_stream
-from ps2stream.pipeline.spark.watch import raise_failure
+from ps2stream.planning.first_plan import first_plan
+from ps2stream.roles.reports import DispatcherReport, WorkerReport
 from ps2stream.testing.oracle import Outcome, Rejection
 
 #: Larger than any log of these tests: all events in one batch.
@@ -82,7 +82,7 @@ class Inline:
 class MicroBatch:
     """Structured Streaming on a journal.
 
-    A journal takes only what is in order; the rest is turned down before it, as `replay` does.
+    A journal takes only what is in order; the rest is rejected before it, as `replay` does.
     """
 
     spark: SparkSession

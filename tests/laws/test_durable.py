@@ -14,8 +14,8 @@ from pyspark.sql import SparkSession
 from laws.chaos import Chaos
 from laws.engines import Place, one_batch, sorted_outcome
 from ps2stream.config import Settings
+from ps2stream.engines.spark.job import MicroBatchJob
 from ps2stream.journal import Journal
-from ps2stream.pipeline.spark.job import MicroBatchJob
 from ps2stream.testing import oracle
 from ps2stream.testing.generators import random_events
 
@@ -82,7 +82,7 @@ def test_events_that_come_while_the_job_is_down_are_not_missed(
     spark: SparkSession, place: Place, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pruning_often = functools.partial(MicroBatchJob, prune_every=50)
-    monkeypatch.setattr("ps2stream.pipeline.spark.stream.MicroBatchJob", pruning_often)
+    monkeypatch.setattr("ps2stream.engines.spark.stream.MicroBatchJob", pruning_often)
     events = random_events(900, seed=42)
     late = []
     for start in (0, 300, 600):

@@ -18,9 +18,9 @@ from laws.test_every_match_once import assert_as_the_oracle_says
 from ps2stream.config import Settings
 from ps2stream.errors import PS2StreamError
 from ps2stream.partitioning import PARTITIONERS
-from ps2stream.pipeline.audit import AuditLog
-from ps2stream.pipeline.state import State
 from ps2stream.registry.log import SubscriptionLog
+from ps2stream.state.audit import AuditLog
+from ps2stream.state.state import State
 from ps2stream.testing import oracle
 from ps2stream.testing.generators import random_events
 from strategies import event_logs

@@ -9,7 +9,8 @@ import numpy as np
 
 from matching.scan import Published, Stored, columns_of, probes_of
 from ps2stream.arrays import frozen
-from ps2stream.matching.index import GI2, GI2Settings
+from ps2stream.matching.contract import IndexSettings, WorkerIndex
+from ps2stream.matching.index import GI2
 from ps2stream.matching.layout import DTYPES, HEAD_SIZE
 from ps2stream.model.schemas import BEFORE_ALL_SEQS
 from ps2stream.model.space import Grid
@@ -20,19 +21,19 @@ Matches = list[tuple[int, int]]
 
 
 def tiny_sizes(n_subs: int, n_cells: int) -> dict[str, int]:
-    """Stand in for ``initial_sizes``: with no room at all every array and table grows again and again."""
+    """Stand in for ``initial_sizes``: with no capacity at all every array and table grows again and again."""
     sizes = dict.fromkeys(DTYPES, 1) | {name: 2 for name in DTYPES if name.startswith(("list_", "map_"))}
     return sizes | {"head": HEAD_SIZE} | {name: n_cells for name in DTYPES if name.startswith("cell_")}
 
 
-def built(settings: GI2Settings, stored: list[Stored], **options: Any) -> GI2:
+def built(settings: IndexSettings, stored: list[Stored], **options: Any) -> GI2:
     index = GI2.create(settings, **options)
     index.insert(columns_of(stored))
     return index
 
 
 def probe(
-    index: GI2,
+    index: WorkerIndex,
     published: list[Published],
     horizon: int = BEFORE_ALL_SEQS,
     switch_seq: int = BEFORE_ALL_SEQS,
@@ -41,9 +42,9 @@ def probe(
     return sorted(zip(found.publication.tolist(), found.subscription.tolist(), strict=True))
 
 
-def end(index: GI2, ends: dict[int, int]) -> int:
+def end(index: WorkerIndex, ends: dict[int, int]) -> int:
     return index.end(frozen(np.array(list(ends), np.int64)), frozen(np.array(list(ends.values()), np.int64)))
 
 
-def drop(index: GI2, seqs: Iterable[int]) -> int:
+def drop(index: WorkerIndex, seqs: Iterable[int]) -> int:
     return index.drop(frozen(np.array(list(seqs), np.int64)))

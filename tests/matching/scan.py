@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ps2stream.arrays import Int64s, frozen
-from ps2stream.matching.layout import FOREVER, OWNED_BEFORE, OWNED_NOW, Probes, Subscriptions
+from ps2stream.matching.contract import FOREVER, OWNED_BEFORE, OWNED_NOW, Probes, Subscriptions
 from ps2stream.model.schemas import BEFORE_ALL_SEQS
 from ps2stream.model.space import Grid, Region, column_of, cover, row_of
 from ps2stream.testing.generators import random_point, random_region
@@ -124,7 +124,7 @@ def cells_of(grid: Grid, region: Region) -> set[int]:
 
 
 def random_subscriptions(rng: random.Random, n: int, first_seq: int) -> list[Stored]:
-    """Draw subscriptions of one to four clauses on awkward regions; seqs leave room between them."""
+    """Draw subscriptions of one to four clauses on awkward regions; seqs leave gaps between them."""
     return [Stored(first_seq + 2 * i, Region(*random_region(rng)), random_clauses(rng)) for i in range(n)]
 
 

@@ -25,8 +25,9 @@ from matching.scan import (
 )
 from ps2stream.arrays import Array, HeapStorage, MappedStorage
 from ps2stream.errors import StateError
-from ps2stream.matching.index import GI2, GI2Settings
-from ps2stream.matching.layout import DTYPES, FOREVER, N_WORDS, Found
+from ps2stream.matching.contract import FOREVER, Found, IndexSettings
+from ps2stream.matching.index import GI2
+from ps2stream.matching.layout import DTYPES, N_WORDS
 from ps2stream.model.schemas import BEFORE_ALL_SEQS
 from ps2stream.model.space import WORLD, Grid, Region
 
@@ -39,14 +40,14 @@ grids = st.builds(
 )
 #: Lists are divided as soon as they hold two postings, or hardly ever.
 index_settings = st.builds(
-    GI2Settings, grids, st.just(COUNTERS), st.integers(1, 64), st.sampled_from([2, 4, 128])
+    IndexSettings, grids, st.just(COUNTERS), st.integers(1, 64), st.sampled_from([2, 4, 128])
 )
 seeds = st.integers(0, 1 << 32)
 
 
 @given(index_settings, seeds)
 @settings(max_examples=25, deadline=None)
-def test_probe_finds_what_a_scan_finds(chosen: GI2Settings, seed: int) -> None:
+def test_probe_finds_what_a_scan_finds(chosen: IndexSettings, seed: int) -> None:
     rng = random.Random(seed)
     scan = Scan()
     scan.insert(random_subscriptions(rng, 40, 1))
@@ -60,7 +61,7 @@ def test_probe_finds_what_a_scan_finds(chosen: GI2Settings, seed: int) -> None:
 def test_a_history_of_inserts_ends_and_forgetting_finds_what_a_scan_finds(seed: int) -> None:
     rng = random.Random(seed)
     grid = Grid.over(WORLD, rng.randint(1, 12))
-    chosen = GI2Settings(grid, COUNTERS, rng.choice((1, 4, 16, 64)), rng.choice((2, 4, 128)))
+    chosen = IndexSettings(grid, COUNTERS, rng.choice((1, 4, 16, 64)), rng.choice((2, 4, 128)))
     index, scan = GI2.create(chosen), Scan()
     seq, horizon = 1, BEFORE_ALL_SEQS
     for _ in range(10):
@@ -89,7 +90,7 @@ def test_a_history_of_inserts_ends_and_forgetting_finds_what_a_scan_finds(seed: 
 def test_the_size_of_chunks_changes_nothing(chunk: int) -> None:
     rng = random.Random(chunk)
     stored = random_subscriptions(rng, 200, 1)
-    chosen = GI2Settings(Grid.over(WORLD, 6), COUNTERS)
+    chosen = IndexSettings(Grid.over(WORLD, 6), COUNTERS)
     index = GI2.create(chosen)
     for start in range(0, len(stored), chunk):
         index.insert(columns_of(stored[start : start + chunk]))
@@ -105,7 +106,7 @@ def test_the_size_of_chunks_changes_nothing(chunk: int) -> None:
 def test_rows_that_are_not_asked_for_are_not_inserted() -> None:
     rng = random.Random(3)
     stored = random_subscriptions(rng, 20, 1)
-    index = GI2.create(GI2Settings(Grid.over(WORLD, 5), COUNTERS))
+    index = GI2.create(IndexSettings(Grid.over(WORLD, 5), COUNTERS))
     index.insert(columns_of(stored), np.array([2, 3, 11]))
     scan = Scan()
     scan.insert([stored[2], stored[3], stored[11]])
@@ -117,7 +118,7 @@ def test_rows_that_are_not_asked_for_are_not_inserted() -> None:
 def test_inserting_and_ending_again_change_nothing() -> None:
     rng = random.Random(5)
     stored = random_subscriptions(rng, 30, 1)
-    index = built(GI2Settings(Grid.over(WORLD, 5), COUNTERS), stored)
+    index = built(IndexSettings(Grid.over(WORLD, 5), COUNTERS), stored)
     ends = {each.seq_from: 100 for each in stored[::3]}
     end(index, ends)
     published = random_publications(rng, 30, range(120), stored)
@@ -131,14 +132,14 @@ def test_inserting_and_ending_again_change_nothing() -> None:
 
 
 def test_ending_what_is_not_stored_is_not_counted() -> None:
-    index = built(GI2Settings(Grid.over(WORLD, 5), COUNTERS), random_subscriptions(random.Random(1), 3, 1))
+    index = built(IndexSettings(Grid.over(WORLD, 5), COUNTERS), random_subscriptions(random.Random(1), 3, 1))
     assert end(index, {2: 10, 4: 10, -7: 10}) == 0
     assert index.counts().n_ended == 0
 
 
 def test_a_publication_sees_what_began_before_it_and_ends_after_it() -> None:
     everywhere = Stored(10, Region(*WORLD), ((TERMS[0],),))
-    index = built(GI2Settings(Grid.over(WORLD, 5), COUNTERS), [everywhere])
+    index = built(IndexSettings(Grid.over(WORLD, 5), COUNTERS), [everywhere])
     end(index, {10: 20})
     published = [
         Published(seq, 0.0, 0.0, (TERMS[0],), frozenset({TERMS[0]})) for seq in (9, 10, 11, 19, 20, 21)
@@ -151,7 +152,7 @@ def test_a_publication_sees_what_began_before_it_and_ends_after_it() -> None:
 def test_counters_of_cells_add_up(seed: int, bits: int, max_cells: int) -> None:
     rng = random.Random(seed)
     stored = random_subscriptions(rng, 25, 1)
-    chosen = GI2Settings(Grid.over(WORLD, bits), COUNTERS, max_cells)
+    chosen = IndexSettings(Grid.over(WORLD, bits), COUNTERS, max_cells)
     index = built(chosen, stored)
     scan = Scan()
     scan.insert(stored)
@@ -188,7 +189,7 @@ def _dense(counter: Counter[int]) -> list[int]:
 
 def test_the_counters_of_an_emptied_index_are_zero() -> None:
     stored = random_subscriptions(random.Random(2), 40, 1)
-    index = built(GI2Settings(Grid.over(WORLD, 5), COUNTERS), stored)
+    index = built(IndexSettings(Grid.over(WORLD, 5), COUNTERS), stored)
     end(index, {each.seq_from: 1000 for each in stored})
     assert not index.cell_counters()["subscriptions"].any()
     assert not index.cell_counters()["bytes"].any()
@@ -198,7 +199,7 @@ def test_the_counters_of_an_emptied_index_are_zero() -> None:
 def test_probes_remove_dead_postings_only_up_to_the_horizon() -> None:
     point = Region(1.0, 1.0, 1.0, 1.0)
     stored = [Stored(seq, point, ((TERMS[0],),)) for seq in range(1, 11)]
-    index = built(GI2Settings(Grid.over(WORLD, 5), COUNTERS), stored)
+    index = built(IndexSettings(Grid.over(WORLD, 5), COUNTERS), stored)
     end(index, {seq: 20 + seq for seq in range(1, 7)})
     here = Published(30, 1.0, 1.0, (TERMS[0],), frozenset({TERMS[0]}))
     assert probe(index, [here._replace(seq=22)], horizon=21) == [(0, seq) for seq in range(3, 11)]
@@ -213,7 +214,7 @@ def test_probes_remove_dead_postings_only_up_to_the_horizon() -> None:
 
 def test_a_list_that_was_emptied_can_be_filled_again() -> None:
     point = Region(1.0, 1.0, 1.0, 1.0)
-    index = GI2.create(GI2Settings(Grid.over(WORLD, 5), COUNTERS))
+    index = GI2.create(IndexSettings(Grid.over(WORLD, 5), COUNTERS))
     for start in range(0, 90, 10):
         stored = [Stored(start + i, point, ((TERMS[0],),)) for i in range(1, 6)]
         index.insert(columns_of(stored))
@@ -224,13 +225,13 @@ def test_a_list_that_was_emptied_can_be_filled_again() -> None:
         assert index.counts().n_postings == 0
 
 
-@pytest.mark.parametrize("room", [1, 2, 3, 64])
-def test_more_matches_than_there_is_room_for_are_found_all_the_same(room: int) -> None:
-    rng = random.Random(room)
+@pytest.mark.parametrize("capacity", [1, 2, 3, 64])
+def test_more_matches_than_there_is_capacity_for_are_found_all_the_same(capacity: int) -> None:
+    rng = random.Random(capacity)
     scan = Scan()
     scan.insert([Stored(seq, Region(*WORLD), ((TERMS[seq % 3],),)) for seq in range(1, 40)])
-    index = built(GI2Settings(Grid.over(WORLD, 5), COUNTERS), list(scan.stored.values()))
-    index._found = Found(np.empty(room, np.int64), np.empty(room, np.int64))
+    index = built(IndexSettings(Grid.over(WORLD, 5), COUNTERS), list(scan.stored.values()))
+    index._found = Found(np.empty(capacity, np.int64), np.empty(capacity, np.int64))
     published = random_publications(rng, 25, range(50), list(scan.stored.values()))
     found = probe(index, published)
     assert found == scan.matches(published)
@@ -243,7 +244,7 @@ def test_more_matches_than_there_is_room_for_are_found_all_the_same(room: int) -
 def test_compaction_keeps_matches_and_counters_and_drops_the_rest(seed: int, bits: int) -> None:
     rng = random.Random(seed)
     stored = random_subscriptions(rng, 40, 1)
-    index = built(GI2Settings(Grid.over(WORLD, bits), COUNTERS), stored)
+    index = built(IndexSettings(Grid.over(WORLD, bits), COUNTERS), stored)
     end(index, {each.seq_from: 100 for each in stored[::4]} | {each.seq_from: 200 for each in stored[1::4]})
     published = random_publications(rng, 20, range(101, 300), stored)
     before = probe(index, published)
@@ -260,7 +261,7 @@ def test_compaction_keeps_matches_and_counters_and_drops_the_rest(seed: int, bit
 
 def test_compaction_is_due_when_the_dead_are_many() -> None:
     stored = [Stored(seq, Region(0, 0, 0, 0), ((TERMS[0],),)) for seq in range(1, 1101)]
-    index = built(GI2Settings(Grid.over(WORLD, 5), COUNTERS), stored)
+    index = built(IndexSettings(Grid.over(WORLD, 5), COUNTERS), stored)
     end(index, dict.fromkeys(range(1, 1025), 2000))
     assert not index.should_compact()
     end(index, {1025: 2000})
@@ -271,7 +272,7 @@ def test_compaction_is_due_when_the_dead_are_many() -> None:
 @pytest.mark.usefixtures("tiny_start")
 def test_a_mapped_index_equals_one_on_the_heap_also_when_it_is_opened_again(tmp_path: Path) -> None:
     rng = random.Random(11)
-    chosen = GI2Settings(Grid.over(WORLD, 6), COUNTERS)
+    chosen = IndexSettings(Grid.over(WORLD, 6), COUNTERS)
     stored = random_subscriptions(rng, 120, 1)
     storage = MappedStorage(tmp_path / "arrays")
     mapped, heap = GI2.create(chosen, storage), GI2.create(chosen)
@@ -305,7 +306,7 @@ def _without_bytes(index: GI2) -> tuple[int, ...]:
     return (counts.n_subscriptions, counts.n_ended, counts.n_postings, counts.n_lists, counts.n_publications)
 
 
-SAVED = GI2Settings(Grid.over(WORLD, 6), COUNTERS)
+SAVED = IndexSettings(Grid.over(WORLD, 6), COUNTERS)
 
 
 @pytest.fixture(scope="module")
@@ -331,7 +332,7 @@ def test_a_file_that_was_cut_short_is_told_from_a_whole_one(
     itemsize = np.dtype(DTYPES[name]).itemsize
     whole = path.stat().st_size // itemsize
     if name in ("records", "ends", "postings"):
-        whole //= 2  # these have room for more than they hold
+        whole //= 2  # these have capacity for more than they hold
     with path.open("r+b") as file:
         file.truncate(int(left * whole) * itemsize)
     with pytest.raises(StateError, match=name):
@@ -339,7 +340,7 @@ def test_a_file_that_was_cut_short_is_told_from_a_whole_one(
 
 
 def test_a_missing_file_is_reported_by_its_name(tmp_path: Path) -> None:
-    chosen = GI2Settings(Grid.over(WORLD, 6), COUNTERS)
+    chosen = IndexSettings(Grid.over(WORLD, 6), COUNTERS)
     GI2.create(chosen, MappedStorage(tmp_path))
     (tmp_path / "postings.array").unlink()
     with pytest.raises(StateError, match=r"postings\.array cannot be mapped"):
@@ -347,15 +348,15 @@ def test_a_missing_file_is_reported_by_its_name(tmp_path: Path) -> None:
 
 
 def test_an_index_for_other_cells_is_not_opened(tmp_path: Path) -> None:
-    GI2.create(GI2Settings(Grid.over(WORLD, 6), COUNTERS), MappedStorage(tmp_path))
-    finer = GI2Settings(Grid.over(WORLD, 6), Grid.over(WORLD, 5))
+    GI2.create(IndexSettings(Grid.over(WORLD, 6), COUNTERS), MappedStorage(tmp_path))
+    finer = IndexSettings(Grid.over(WORLD, 6), Grid.over(WORLD, 5))
     with pytest.raises(StateError, match="is cut short: 1,024 entries were needed; got 64"):
         GI2.open(finer, MappedStorage(tmp_path))
 
 
 @pytest.mark.parametrize("n_subs", [0, 1, 1024])
 def test_nothing_to_insert_or_probe_is_fine(n_subs: int) -> None:
-    index = GI2.create(GI2Settings(Grid.over(WORLD, 6), COUNTERS), n_subs=n_subs)
+    index = GI2.create(IndexSettings(Grid.over(WORLD, 6), COUNTERS), n_subs=n_subs)
     here = Published(30, 1.0, 1.0, (TERMS[0],), frozenset({TERMS[0]}))
     assert probe(index, [here]) == []
     assert end(index, {7: 9}) == 0
@@ -366,13 +367,13 @@ def test_nothing_to_insert_or_probe_is_fine(n_subs: int) -> None:
 
 
 def test_an_end_that_is_forever_is_no_end() -> None:
-    index = built(GI2Settings(Grid.over(WORLD, 6), COUNTERS), [Stored(1, Region(*WORLD), ((TERMS[0],),))])
+    index = built(IndexSettings(Grid.over(WORLD, 6), COUNTERS), [Stored(1, Region(*WORLD), ((TERMS[0],),))])
     assert end(index, {1: FOREVER}) == 1
     assert index.counts().n_ended == 0
 
 
 class _FullStorage(HeapStorage):
-    """Give no more room for postings while it is full."""
+    """Give no more capacity for postings while it is full."""
 
     is_full = False
 
@@ -385,7 +386,7 @@ class _FullStorage(HeapStorage):
 @pytest.mark.usefixtures("tiny_start")
 def test_an_insert_that_found_no_room_takes_nothing_from_the_next_one() -> None:
     storage = _FullStorage()
-    index = GI2.create(GI2Settings(Grid.over(WORLD, 4), COUNTERS), storage)
+    index = GI2.create(IndexSettings(Grid.over(WORLD, 4), COUNTERS), storage)
     stored = [Stored(seq, Region(1.0, 1.0, 1.0, 1.0), ((TERMS[0],),)) for seq in range(1, 7)]
     storage.is_full = True
     with pytest.raises(StateError, match="no space left"):
@@ -398,7 +399,7 @@ def test_an_insert_that_found_no_room_takes_nothing_from_the_next_one() -> None:
 
 
 def test_more_words_than_positions_tell_apart_are_refused() -> None:
-    index = GI2.create(GI2Settings(Grid.over(WORLD, 4), COUNTERS))
+    index = GI2.create(IndexSettings(Grid.over(WORLD, 4), COUNTERS))
     index._arrays.head[N_WORDS] = (1 << 32) - 7
     with pytest.raises(StateError, match=r"4,294,967,295 words; 4,294,967,296 were needed; use more workers"):
         index.insert(columns_of([Stored(1, Region(*WORLD), ((TERMS[0],),))]))

@@ -21,8 +21,8 @@ from matching.scan import (
     random_subscriptions,
 )
 from ps2stream.arrays import MappedStorage, frozen
-from ps2stream.matching.index import GI2, GI2Settings
-from ps2stream.matching.layout import Subscriptions
+from ps2stream.matching.contract import IndexSettings, Subscriptions
+from ps2stream.matching.index import GI2
 from ps2stream.matching.posting import FILTER_WORDS, STEPS, fill_filter, fingerprint_of, quantise
 from ps2stream.matching.probe import holds
 from ps2stream.model.space import WORLD, Grid, Region, column_of
@@ -33,7 +33,7 @@ pytestmark = pytest.mark.kernel
 terms = st.integers(0, (1 << 64) - 1)
 seeds = st.integers(0, 1 << 32)
 
-CHOSEN = GI2Settings(Grid.over(WORLD, 5), COUNTERS)
+CHOSEN = IndexSettings(Grid.over(WORLD, 5), COUNTERS)
 OTHER_COUNTERS = Grid.over(WORLD, 4)
 
 
@@ -126,7 +126,7 @@ def test_a_history_of_moves_in_and_out_finds_what_a_scan_finds(seed: int) -> Non
     """Maps and lists grow with dropped subscriptions in them, which must not come back that way."""
     rng = random.Random(seed)
     grid = Grid.over(WORLD, rng.randint(1, 10))
-    chosen = GI2Settings(grid, COUNTERS, rng.choice((1, 4, 64)), rng.choice((2, 4, 128)))
+    chosen = IndexSettings(grid, COUNTERS, rng.choice((1, 4, 64)), rng.choice((2, 4, 128)))
     index, scan = GI2.create(chosen), Scan()
     elsewhere: list[Stored] = []
     seq = 1
@@ -224,7 +224,7 @@ def test_an_index_counted_in_another_grid_counts_as_if_it_had_always_done_so(see
     rng = random.Random(seed)
     stored = random_subscriptions(rng, 30, 1)
     counters = Grid.over(rng.choice([WORLD, (-10.0, -10.0, 10.0, 10.0)]), bits)
-    index, always = built(CHOSEN, stored), built(GI2Settings(CHOSEN.grid, counters), stored)
+    index, always = built(CHOSEN, stored), built(IndexSettings(CHOSEN.grid, counters), stored)
     ends = {each.seq_from: 70 for each in stored[::4]}
     gone = [each.seq_from for each in stored[1::4]]
     for each in (index, always):
@@ -253,13 +253,13 @@ def test_a_mapped_index_that_is_counted_in_another_grid_can_be_opened_with_it(tm
     stored = random_subscriptions(random.Random(8), 50, 1)
     index = built(CHOSEN, stored, storage=MappedStorage(tmp_path))
     counted = index.counted_in(OTHER_COUNTERS)
-    settings = GI2Settings(CHOSEN.grid, OTHER_COUNTERS)
+    settings = IndexSettings(CHOSEN.grid, OTHER_COUNTERS)
     opened = GI2.open(settings, MappedStorage(tmp_path))
     for name, values in counted.cell_counters().items():
         np.testing.assert_array_equal(opened.cell_counters()[name], values, err_msg=name)
     _assert_same_contents(opened, built(settings, stored))
     # Fewer cells again: the files shrink with the grid.
-    coarser = GI2Settings(CHOSEN.grid, Grid.over(WORLD, 1))
+    coarser = IndexSettings(CHOSEN.grid, Grid.over(WORLD, 1))
     opened.counted_in(coarser.counters)
     _assert_same_contents(GI2.open(coarser, MappedStorage(tmp_path)), built(coarser, stored))
 
@@ -291,12 +291,12 @@ def test_the_filter_of_a_text_has_the_fingerprints_of_its_terms_and_that_of_none
     assert 0 not in prints
     held = {bit for bit in range(256) if int(bits[1 + bit // 64]) >> bit % 64 & 1}
     assert held == prints | {0}
-    assert bits[0] == bits[-1] == 5, "its own stretch only"
+    assert bits[0] == bits[-1] == 5, "its own range only"
 
 
 @given(st.sets(terms, max_size=20), st.data())
 @settings(max_examples=100, deadline=None)
-def test_holds_looks_at_its_own_stretch_only(inside: set[int], data: st.DataObject) -> None:
+def test_holds_looks_at_its_own_range_only(inside: set[int], data: st.DataObject) -> None:
     before, after = data.draw(st.lists(terms, max_size=3)), data.draw(st.lists(terms, max_size=3))
     row = np.array([*before, *sorted(inside), *after], np.uint64)
     asked = data.draw(st.one_of(terms, st.sampled_from(row.tolist()) if len(row) else terms))

@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 
 from matching.indexes import COUNTERS, built, end, probe
 from matching.scan import TERMS, Published, Scan, Stored, columns_of, random_clauses, random_publications
-from ps2stream.matching.index import GI2, GI2Settings
+from ps2stream.matching.contract import IndexSettings
+from ps2stream.matching.index import GI2
 from ps2stream.matching.layout import FINER_LEVELS, N_SPLITS
 from ps2stream.matching.post import quarters_of
 from ps2stream.model.space import WORLD, Grid, Region, cell_seed, column_of, row_of
@@ -46,7 +47,7 @@ def test_a_crowded_place_finds_what_a_scan_finds(seed: int, split_at: int) -> No
     rng = random.Random(seed)
     scan = Scan()
     scan.insert(_town(rng, 120))
-    index = built(GI2Settings(GRID, COUNTERS, split_at=split_at), list(scan.stored.values()))
+    index = built(IndexSettings(GRID, COUNTERS, split_at=split_at), list(scan.stored.values()))
     published = _visitors(rng, 30, 1000) + random_publications(rng, 10, range(300), scan.live())
     assert probe(index, published) == scan.matches(published)
     assert _n_splits(index) > 0
@@ -67,7 +68,7 @@ def test_a_crowded_place_finds_what_a_scan_finds(seed: int, split_at: int) -> No
 def test_room_that_runs_out_while_a_list_is_divided_loses_nothing(seed: int) -> None:
     rng = random.Random(seed)
     scan = Scan()
-    index = GI2.create(GI2Settings(GRID, COUNTERS, split_at=2))
+    index = GI2.create(IndexSettings(GRID, COUNTERS, split_at=2))
     for start in range(0, 400, 40):
         stored = _town(rng, 20, start + 1)
         index.insert(columns_of(stored))
@@ -81,7 +82,7 @@ def test_dividing_leaves_fewer_candidates() -> None:
     points = [(1.0 + 8.0 * rng.random(), 1.0 + 8.0 * rng.random()) for _ in range(400)]
     stored = [Stored(i + 1, Region(x, y, x + 0.2, y + 0.2), ((TERM,),)) for i, (x, y) in enumerate(points)]
     published = _visitors(rng, 20, 1000)
-    whole, divided = (built(GI2Settings(GRID, COUNTERS, split_at=n), stored) for n in (1000, 16))
+    whole, divided = (built(IndexSettings(GRID, COUNTERS, split_at=n), stored) for n in (1000, 16))
     assert probe(whole, published) == probe(divided, published)
     assert _n_splits(whole) == 0
     assert divided.counts().n_candidates < whole.counts().n_candidates / 4
@@ -90,7 +91,7 @@ def test_dividing_leaves_fewer_candidates() -> None:
 
 def test_a_list_of_regions_as_large_as_its_cell_is_left_whole() -> None:
     stored = [Stored(seq, Region(0.0, 0.0, 22.0, 11.0), ((TERM,),)) for seq in range(1, 100)]
-    index = built(GI2Settings(GRID, COUNTERS, split_at=8), stored)
+    index = built(IndexSettings(GRID, COUNTERS, split_at=8), stored)
     assert _n_splits(index) == 0
     assert index.counts().n_postings == 99
 
@@ -129,7 +130,7 @@ def test_a_list_that_shares_its_key_with_a_quarter_is_not_lost(n_others: int, le
     for stored in (others + crowd, crowd + others, crowd[:20] + others + crowd[20:]):
         scan = Scan()
         scan.insert(stored)
-        index = built(GI2Settings(GRID, COUNTERS, split_at=4), stored)
+        index = built(IndexSettings(GRID, COUNTERS, split_at=4), stored)
         assert probe(index, published) == scan.matches(published)
 
 
@@ -138,7 +139,7 @@ def test_terms_that_all_belong_at_the_end_of_the_table_do_not_let_it_grow_withou
         Stored(i + 1, Region(1.0, 1.0, 1.0, 1.0), ((_term_with_key((1 << 64) - 4 * (i + 1)),),))
         for i in range(1500)
     ]
-    index = built(GI2Settings(GRID, COUNTERS), stored)
+    index = built(IndexSettings(GRID, COUNTERS), stored)
     assert len(index._arrays.list_table) < 200 * len(stored)
     terms = tuple(sorted(each.clauses[0][0] for each in stored[::7]))
     published = [Published(2000, 1.0, 1.0, terms, frozenset(terms))]

@@ -16,13 +16,13 @@ from matching.scan import (
     random_publications,
     random_subscriptions,
 )
-from ps2stream.matching.index import GI2Settings
+from ps2stream.matching.contract import IndexSettings
 from ps2stream.model.schemas import AFTER_ALL_SEQS, BEFORE_ALL_SEQS
 from ps2stream.model.space import WORLD, Grid, Region
 
 pytestmark = pytest.mark.kernel
 
-CHOSEN = GI2Settings(Grid.over(WORLD, 5), COUNTERS)
+CHOSEN = IndexSettings(Grid.over(WORLD, 5), COUNTERS)
 TERM = TERMS[0]
 
 
@@ -81,7 +81,7 @@ def test_probe_finds_what_a_scan_finds_under_two_plans(
     rng = random.Random(seed)
     scan = Scan()
     scan.insert(random_subscriptions(rng, 40, 1))
-    chosen = GI2Settings(Grid.over(WORLD, bits), COUNTERS, max_cells)
+    chosen = IndexSettings(Grid.over(WORLD, bits), COUNTERS, max_cells)
     index = built(chosen, list(scan.stored.values()))
     ends = dict.fromkeys(list(scan.stored)[::5], 60)
     end(index, ends)

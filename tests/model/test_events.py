@@ -19,8 +19,10 @@ from ps2stream.model.events import (
     in_order,
     not_late,
     rejected_records,
+    rejection,
     split,
 )
+from ps2stream.model.limits import shortened
 from ps2stream.model.schemas import EVENTS, PUBLICATIONS, REJECTED, UPDATES
 
 PUBLISHED = {"seq": 1, "op": "publish", "id": "p", "lat": 1.0, "lon": 2.0, "text": "fire"}
@@ -66,6 +68,61 @@ def test_a_bad_publication_is_rejected_with_its_reason_and_the_others_go_on(chan
     assert valid.texts.to_pylist() == ["fire", "fire"]
     name = {**PUBLISHED, **change}["id"]
     assert rejected.to_pylist() == [{"seq": 2, "op": "publish", "id": name, "reason": reason}]
+
+
+ID_TOO_LONG = "id must have at most 1,024 bytes; got 1,025"
+
+
+@pytest.mark.parametrize(
+    ("row", "change", "reason"),
+    [
+        (PUBLISHED, {"id": "i" * 1_025}, ID_TOO_LONG),
+        (PUBLISHED, {"id": "\u00fc" * 512 + "i"}, ID_TOO_LONG),
+        (PUBLISHED, {"text": "\u00fc" * 32_769}, "text must have at most 65,536 bytes; got 65,538"),
+        (PUBLISHED, {"id": "", "text": "x" * 65_537}, "id must be a non-empty string"),
+        (SUBSCRIBED, {"id": "i" * 1_025}, ID_TOO_LONG),
+        (SUBSCRIBED, {"expression": "x" * 16_385}, "expression must have at most 16,384 bytes; got 16,385"),
+        (UNSUBSCRIBED, {"id": "i" * 1_025}, ID_TOO_LONG),
+    ],
+)
+def test_what_is_too_long_is_rejected_and_the_longest_is_not(row: Row, change: Row, reason: str) -> None:
+    longest = {"id": "\u00fc" * 512, "text": "x" * 65_536, "expression": "\uac00" * 5_461 + "."}
+    batch = events({**row, **longest, "seq": 1}, {**row, "seq": 2, **change}, {**row, "seq": 3})
+    publications, updates = split(batch)
+    valid, rejected = check_publications(publications) if publications.num_rows else check_updates(updates)
+    assert valid.seq.tolist() == [1, 3]
+    assert valid.ids.to_pylist() == [longest["id"], row["id"]]
+    name = {**row, **change}["id"]
+    shown = name if len(name.encode()) <= 1_024 else name[:60] + "\u2026"
+    assert rejected.to_pylist() == [{"seq": 2, "op": row["op"], "id": shown, "reason": reason}]
+
+
+@given(
+    st.lists(st.one_of(st.none(), st.tuples(st.text(max_size=3), st.sampled_from([1, 60, 341, 512, 1_025]))))
+)
+@settings(max_examples=50, deadline=None)
+def test_a_rejected_record_shows_ids_and_operations_as_the_oracle_does(
+    drawn: list[tuple[str, int] | None],
+) -> None:
+    strings = [None if each is None else each[0] * each[1] for each in drawn]
+    batch = events(*({"seq": 1, "op": each, "id": each} for each in strings))
+    rejected = rejection(batch, dict.fromkeys(range(len(strings)), "why"))
+    expected = [None if each is None else shortened(each) for each in strings]
+    assert rejected.column("id").to_pylist() == rejected.column("op").to_pylist() == expected
+
+
+def test_the_reason_quotes_the_beginning_of_an_operation_only() -> None:
+    _, rejected = check_updates(split(events({**SUBSCRIBED, "op": "o" * 5_000}))[1])
+    (row,) = rejected.to_pylist()
+    assert row["op"] == "o" * 60 + "\u2026"
+    assert row["reason"] == f"op must be one of publish, subscribe, unsubscribe; got '{'o' * 60}'\u2026"
+
+
+def test_what_an_unsubscribe_has_no_use_for_goes_no_further() -> None:
+    batch = events({**UNSUBSCRIBED, "expression": "x" * 16_385}, {**SUBSCRIBED, "seq": 2})
+    valid, rejected = check_updates(split(batch)[1])
+    assert rejected.num_rows == 0
+    assert valid.expressions.to_pylist() == [None, "fire"]
 
 
 @pytest.mark.parametrize(

@@ -92,6 +92,17 @@ def test_a_cover_is_the_finest_that_is_small_enough(grid: Grid, box: Box, max_ce
         assert everything.n_columns * everything.n_rows > max_cells
 
 
+@pytest.mark.parametrize("box", [WORLD, (-179.0, -89.0, 179.0, 89.0), (10.0, -90.0, 9.0, 90.0)])
+def test_a_region_that_touches_all_cells_of_a_coarser_level_is_put_into_the_one_cell_of_the_top(
+    box: Box,
+) -> None:
+    grid = Grid.over(WORLD, 5)
+    assert cover(grid, np.array(box), 0, 16) == (5, 0, 1, 0, 1)
+    assert cover(grid, np.array(box), 0, 16, 2) == (5, 0, 1, 0, 1)
+    assert cover(grid, np.array(box), 0, 1024) == (0, 0, 32, 0, 32), "on the finest level it stays"
+    assert cover(grid, np.array([-180.0, -90.0, 180.0, -1.0]), 0, 16) == (3, 0, 4, 0, 2), "half of them"
+
+
 @given(regions, points)
 @settings(max_examples=200, deadline=None)
 def test_the_kernel_agrees_with_the_region_on_what_is_inside(box: Box, point: tuple[float, float]) -> None:

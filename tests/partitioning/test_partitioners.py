@@ -17,6 +17,7 @@ from ps2stream.partitioning.plan import Plan
 from ps2stream.partitioning.sample import Sample
 from ps2stream.routing.index import GridT, route_by
 from ps2stream.routing.layout import Postings
+from ps2stream.routing.routing import Routing
 from ps2stream.text.frequencies import frequency, rarest_first
 
 NAMES = sorted(PARTITIONERS)
@@ -43,8 +44,8 @@ def assert_valid(plan: Plan, n_workers: int) -> None:
 @pytest.mark.parametrize("sample", SAMPLES.values(), ids=SAMPLES)
 @pytest.mark.parametrize("n_workers", [1, 2, 7, 64])
 def test_every_cell_and_term_has_an_owner(name: str, sample: Sample, n_workers: int) -> None:
-    plan = partitioner_named(name).plan(sample, n_workers, version=3)
-    assert plan.version == 3
+    plan = partitioner_named(name).plan(sample, n_workers, number=3)
+    assert plan.number == 3
     assert plan.partitioner == name
     assert_valid(plan, n_workers)
     rng = np.random.default_rng(1)
@@ -72,7 +73,7 @@ def test_every_match_meets_at_one_worker(name: str, sample: Sample) -> None:
     postings = Postings(sample.bounds, sample.clause_offsets, frozen(terms[sample.term_offsets[:-1]]))
     grid_t.add(postings)
     stored = grid_t.workers_of(postings)
-    routed = route_by([grid_t], sample.lon, sample.lat, sample.terms)
+    routed = route_by(Routing(grid_t), sample.lon, sample.lat, sample.terms)
     n_matches = 0
     for publication in range(sample.n_publications):
         mine = sample.terms.row(publication)
@@ -100,7 +101,7 @@ def test_the_same_sample_and_seed_give_the_same_plan(name: str) -> None:
 
 def _contents(plan: Plan) -> tuple[Any, ...]:
     arrays = (*plan.h1, *plan.frequencies)
-    return (plan.version, plan.partitioner, plan.n_workers, plan.grid, *(array.tolist() for array in arrays))
+    return (plan.number, plan.partitioner, plan.n_workers, plan.grid, *(array.tolist() for array in arrays))
 
 
 @pytest.mark.parametrize("name", NAMES)

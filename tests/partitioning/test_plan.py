@@ -11,7 +11,7 @@ import pytest
 from ps2stream.arrays import Array
 from ps2stream.errors import StateError
 from ps2stream.model.space import WORLD, Grid
-from ps2stream.partitioning.plan import H1, Plan, owner, owners_of_cells
+from ps2stream.partitioning.plan import H1, Plan, owner, owners_of_cells, owners_of_terms, workers_of
 from ps2stream.text.frequencies import Frequencies
 
 pytestmark = pytest.mark.kernel
@@ -77,7 +77,7 @@ def test_a_plan_comes_back_as_it_was_saved(tmp_path: Path) -> None:
     plan.save(path)
     plan.save(path)
     loaded = Plan.load(path)
-    assert (loaded.version, loaded.partitioner, loaded.n_workers, loaded.grid) == (7, "by hand", 4, plan.grid)
+    assert (loaded.number, loaded.partitioner, loaded.n_workers, loaded.grid) == (7, "by hand", 4, plan.grid)
     saved_arrays: list[Array] = [*plan.h1, *plan.frequencies]
     found_arrays: list[Array] = [*loaded.h1, *loaded.frequencies]
     for saved, found in zip(saved_arrays, found_arrays, strict=True):
@@ -141,3 +141,14 @@ def test_a_file_of_other_arrays_is_an_error(tmp_path: Path) -> None:
     np.savez(tmp_path / "plan.npz", about=np.array("{}"))
     with pytest.raises(StateError, match="cannot be read"):
         Plan.load(tmp_path / "plan.npz")
+
+
+def test_the_workers_of_a_table_are_those_of_its_terms_of_all_other_terms_and_their_new_names() -> None:
+    terms, workers = np.array([5, 9], np.uint64), np.array([2, 1], np.int32)
+    h1 = owners_of_terms(4, terms, workers, 4)
+    assert workers_of(h1, 0).tolist() == [0, 1, 2, 3]
+    few = h1._replace(default_offsets=np.array([0, 1]), default_workers=np.array([2], np.int32))
+    assert workers_of(few, 0).tolist() == [1, 2]
+    renames = np.array([[0, 3, 0, 0]], np.int32)
+    renamed = few._replace(renamed_tables=np.zeros(1, np.int32), renames=renames)
+    assert workers_of(renamed, 1).tolist() == [0, 3]

@@ -58,7 +58,7 @@ class Book:
 
 
 def tiny_registry(storage: Storage | None = None) -> Registry:
-    """Begin without any room, so that every array and the map grow again and again."""
+    """Begin without any capacity, so that every array and the map grow again and again."""
     sizes = dict.fromkeys(DTYPES, 1) | {"head": HEAD_SIZE}
     storage = storage or HeapStorage()
     arrays = create_struct(RegistryArrays, DTYPES, sizes, storage)

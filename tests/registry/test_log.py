@@ -10,14 +10,13 @@ import pytest
 
 from disks import small_disk
 from ps2stream.errors import StateError
-from ps2stream.matching.layout import FOREVER
-from ps2stream.model.schemas import BEFORE_ALL_SEQS
+from ps2stream.matching.contract import FOREVER
 from ps2stream.registry.log import SubscriptionLog
 from ps2stream.registry.segments import BEGIN, SEGMENT
-from ps2stream.routing.versions import RoutingVersion
+from ps2stream.routing.routing import Routing
 
-ROUTING = (RoutingVersion(1, BEFORE_ALL_SEQS),)
-TWO = (RoutingVersion(5, 1 << 40), RoutingVersion(3, BEFORE_ALL_SEQS))
+ROUTING = Routing(1)
+TWO = Routing(5, 3, 1 << 40)
 
 
 def segment(*seqs: int) -> pa.RecordBatch:

@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ps2stream.matching.layout import FOREVER, Subscriptions
+from ps2stream.arrow import ragged_of
+from ps2stream.matching.contract import FOREVER, Subscriptions
 from ps2stream.registry.segments import (
     BEGIN,
     DROP,
@@ -22,7 +23,6 @@ from ps2stream.registry.segments import (
     bounds_of,
     changes,
     move_rows,
-    ragged_of,
     rows_of,
     subscriptions_of,
 )

@@ -18,29 +18,29 @@ from ps2stream.errors import StateError
 from ps2stream.model.space import WORLD, Grid, Region, cover
 from ps2stream.partitioning.plan import Plan, owner, owners_of_cells
 from ps2stream.routing.index import MAX_CELLS, GridT, Routed, asked_rows, route_by
-from ps2stream.routing.layout import DTYPES, H2, HEAD_SIZE, LEVELS, N_KEYS, Postings
+from ps2stream.routing.layout import DTYPES, H2, HEAD_SIZE, LEVELS, N_KEYS
 from ps2stream.routing.route import NOBODY
+from ps2stream.routing.routing import Routing
 from ps2stream.routing.update import COUNT
 from ps2stream.testing.generators import random_point
 from routing.plans import space_plan, text_plan
+from routing.postings import postings_of
 
 pytestmark = pytest.mark.kernel
 
 seeds = st.integers(0, 1 << 32)
 
 
-def postings_of(stored: list[Stored]) -> Postings:
-    return Postings(
-        frozen(np.array([bound for each in stored for bound in each.bounds], np.float64)),
-        frozen(offsets(len(each.clauses) for each in stored)),
-        frozen(np.array([clause[0] for each in stored for clause in each.clauses], np.uint64)),
-    )
+def routing_of(grid_ts: list[GridT]) -> Routing[GridT]:
+    return Routing(grid_ts[0], grid_ts[1] if len(grid_ts) > 1 else None)
 
 
-def route_all(versions: list[GridT], points: list[tuple[float, float]], texts: list[list[int]]) -> Routed:
+def route_all(grid_ts: list[GridT], points: list[tuple[float, float]], texts: list[list[int]]) -> Routed:
     lon, lat = np.array(points, np.float64).reshape(-1, 2).T
     values = np.array([*itertools.chain(*texts)], np.uint64)
-    return route_by(versions, frozen(lon), frozen(lat), Ragged(frozen(values), frozen(_starts(texts))))
+    return route_by(
+        routing_of(grid_ts), frozen(lon), frozen(lat), Ragged(frozen(values), frozen(_starts(texts)))
+    )
 
 
 def routed(grid_t: GridT, points: list[tuple[float, float]], texts: list[list[int]]) -> list[list[int]]:
@@ -162,11 +162,11 @@ def _tiny(plan: Plan, storage: MappedStorage | None = None) -> GridT:
 def test_h2_grows_from_nothing_and_uses_dead_keys_again() -> None:
     rng = random.Random(8)
     plan = space_plan(rng, 4, 6)
-    grid_t, roomy = _tiny(plan), GridT.create(plan)
+    grid_t, large = _tiny(plan), GridT.create(plan)
     kept = random_subscriptions(rng, 20, 1)
     for each in kept:
         grid_t.add(postings_of([each]))
-    roomy.add(postings_of(kept))
+    large.add(postings_of(kept))
     size = len(grid_t._h2.cells)
     for _ in range(40):
         passing = random_subscriptions(rng, 3, 1)
@@ -174,9 +174,9 @@ def test_h2_grows_from_nothing_and_uses_dead_keys_again() -> None:
         grid_t.remove(postings_of(passing))
     assert len(grid_t._h2.cells) <= 4 * size, "dead keys are dropped, the table does not grow with them"
     assert grid_t._h2.head[N_KEYS] == np.count_nonzero(grid_t._h2.cells)
-    assert grid_t.n_live == roomy.n_live
+    assert grid_t.n_live == large.n_live
     points = [random_point(rng, rng.choice(kept).bounds) for _ in range(40)]
-    assert routed(grid_t, points, [TERMS] * 40) == routed(roomy, points, [TERMS] * 40)
+    assert routed(grid_t, points, [TERMS] * 40) == routed(large, points, [TERMS] * 40)
 
 
 def test_another_process_routes_by_what_the_registrar_wrote(tmp_path: Path) -> None:
@@ -289,7 +289,7 @@ def test_other_owners_change_who_gets_a_publication_but_not_whether_anybody_does
     turned = plan.h1._replace(
         cell_owner=np.where(plan.h1.cell_owner >= 0, (plan.h1.cell_owner + 1) % 4, plan.h1.cell_owner)
     )
-    adjusted = grid_t.adjusted(replace(plan, version=2, h1=turned))
+    adjusted = grid_t.adjusted(replace(plan, number=2, h1=turned))
     points = [random_point(rng, rng.choice(stored).bounds) for _ in range(40)]
     one, other = (route_all([each], points, [TERMS] * 40) for each in (grid_t, adjusted))
     assert one.n_discarded == other.n_discarded < 40
@@ -318,14 +318,14 @@ def test_who_is_not_asked_for_would_not_be_routed(seed: int, bits: int, n_versio
     texts = [[rng.choice(TERMS) for _ in range(rng.randint(0, 4))] for _ in range(30)]
     written = Ragged(np.array([*itertools.chain(*texts)], np.uint64), _starts(texts))
     posted = {clause[0] for each in itertools.chain(*stored) for clause in each.clauses}
-    assert asked_rows(versions, written).tolist() == [
+    assert asked_rows(routing_of(versions), written).tolist() == [
         row for row, text in enumerate(texts) if posted & set(text)
     ], "a term that somebody posts anywhere, in any order and as often as it is written"
     routed = route_all(versions, [random_point(rng) for _ in texts], [sorted(set(text)) for text in texts])
-    assert set(routed.rows.values.tolist()) <= set(asked_rows(versions, written).tolist())
+    assert set(routed.rows.values.tolist()) <= set(asked_rows(routing_of(versions), written).tolist())
     for grid_t, each in zip(versions, stored, strict=True):
         grid_t.remove(postings_of(each))
-    assert len(asked_rows(versions, written)) == 0
+    assert len(asked_rows(routing_of(versions), written)) == 0
 
 
 def test_owners_are_those_of_the_plan_also_where_tables_were_renamed() -> None:

@@ -107,6 +107,23 @@ def test_an_event_that_makes_no_sense_is_rejected_alone(event: Event) -> None:
     assert oracle.run(log, stop_words=["the"]) == ([Match("s", 1, "p", 20)], [rejection(event)])
 
 
+@pytest.mark.parametrize(
+    ("fitting", "too_long"),
+    [
+        (publish(10, "\u00fc" * 512), publish(11, "\u00fc" * 512 + "x")),
+        (publish(10, text="fire " + "x" * 65_531), publish(11, text="fire " + "x" * 65_532)),
+        (subscribe(10, "t", "fire " + "x" * 16_379), subscribe(11, "t", "fire " + "x" * 16_380)),
+        (subscribe(10, "t" * 1_024), subscribe(11, "t" * 1_025)),
+        (subscribe(10, "t"), unsubscribe(11, "t" * 1_025)),
+    ],
+)
+def test_what_is_too_long_is_rejected_and_shown_by_its_beginning(fitting: Event, too_long: Event) -> None:
+    outcome = oracle.run([fitting, too_long])
+    assert too_long.id is not None
+    shown = too_long.id if len(too_long.id) < 100 else too_long.id[:60] + "\u2026"
+    assert outcome.rejected == [Rejection(11, too_long.op, shown)]
+
+
 def test_a_rejected_event_keeps_its_place_in_the_order() -> None:
     log = [subscribe(1), publish(5, lat=math.nan), publish(4), publish(5), publish(6)]
     outcome = oracle.run(log)

@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from ps2stream.arrow import spans_of
 from ps2stream.text.characters import (
     ANY,
     CODE,
@@ -26,7 +27,6 @@ from ps2stream.text.characters import (
 )
 from ps2stream.text.foreign import GROWTH, cut_foreign
 from ps2stream.text.hashing import hash_term
-from ps2stream.text.spans import spans_of
 from ps2stream.text.stops import stop_table
 from ps2stream.text.terms import terms_of
 from ps2stream.text.tokenizer import Tokenizer, seal

@@ -13,10 +13,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ps2stream.arrays import Ragged
+from ps2stream.arrow import spans_of
 from ps2stream.model.expressions import MAX_DEPTH
 from ps2stream.text.hashing import hash_term
 from ps2stream.text.lexer import CLOSE, KEYWORD, OPEN, OR, TERM, WIDE_SPACES, Tokens, lex, spell_out
-from ps2stream.text.spans import spans_of
 from ps2stream.text.tokenizer import fold_ascii
 from strategies import ODD_CHARACTERS, expressions
 

@@ -9,12 +9,12 @@ from itertools import pairwise
 import pyarrow as pa
 import pytest
 
+from ps2stream.arrow import spans_of
 from ps2stream.errors import ExpressionError
 from ps2stream.model.expressions import MAX_CLAUSES, MAX_DISTRIBUTED, parse
 from ps2stream.text.hashing import hash_term
 from ps2stream.text.lexer import lex
-from ps2stream.text.normal_form import FIRST_ROOM, normalize
-from ps2stream.text.spans import spans_of
+from ps2stream.text.normal_form import FIRST_CAPACITY, normalize
 from ps2stream.text.tokenizer import Tokenizer, fold_ascii
 
 pytestmark = pytest.mark.kernel
@@ -87,6 +87,11 @@ def test_any_expression_has_the_clauses_of_the_parser_or_is_refused_by_both(
     )
 
 
+def _repeated(n: int, n_words: int) -> str:
+    """Ask for one of two words again and again, beside others."""
+    return " ".join([*(f"x{number}" for number in range(n_words)), *["(a OR b)"] * n])
+
+
 def _alternatives(n: int, first: int = 0) -> str:
     return " OR ".join(f"w{number}" for number in range(first, first + n))
 
@@ -111,6 +116,10 @@ def _alternatives(n: int, first: int = 0) -> str:
         (" ".join(f"(a{number} OR b{number})" for number in range(6)), 64),
         (" ".join(f"(a{number} OR b{number})" for number in range(7)), None),
         (" ".join(f"(a{number} OR b{number})" for number in range(20)), None),
+        # Terms that are written while distributing count over the whole expression, about 2,000 a step.
+        (_repeated(4, 500), 2),
+        (_repeated(99, 500), None),
+        (f"({_repeated(64, 500)}) OR ({_repeated(64, 501)})", None),
         ("a (a OR b) (c OR a)", 1),
         ("(a OR (b OR (c OR (d e)))) OR a b", 4),
         ("((a)) ((b OR c)) (((d e)))", 2),
@@ -126,10 +135,10 @@ def test_limits_hold_where_they_hold_for_the_parser(text: str, n_clauses: int | 
 @pytest.mark.parametrize(
     "text",
     [
-        " ".join(f"w{number}" for number in range(FIRST_ROOM + 1)),
-        f"({_alternatives(8)}) {' '.join(f'x{number}' for number in range(FIRST_ROOM // 4))} (y OR z)",
-        f"({_alternatives(20)}) " * (FIRST_ROOM // 20 + 1),
-        " OR ".join(f"({' '.join(f'x{n}y{m}' for m in range(FIRST_ROOM // 20))})" for n in range(30)),
+        " ".join(f"w{number}" for number in range(FIRST_CAPACITY + 1)),
+        f"({_alternatives(8)}) {' '.join(f'x{number}' for number in range(FIRST_CAPACITY // 4))} (y OR z)",
+        f"({_alternatives(20)}) " * (FIRST_CAPACITY // 20 + 1),
+        " OR ".join(f"({' '.join(f'x{n}y{m}' for m in range(FIRST_CAPACITY // 20))})" for n in range(30)),
     ],
 )
 def test_rows_that_need_more_room_get_it(text: str) -> None:

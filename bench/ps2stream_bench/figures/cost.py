@@ -18,9 +18,9 @@ import numpy as np
 import pyarrow as pa
 
 from ps2stream.config import Settings
+from ps2stream.engines.inline import InlineEngine
 from ps2stream.model.schemas import EVENTS
 from ps2stream.partitioning.plan import Plan
-from ps2stream.pipeline.inline import InlineEngine
 from ps2stream_bench.engines import Meter, Stream, batches_of, check_alike, collected, warm_once
 from ps2stream_bench.figure import Case, Context, Scale
 from ps2stream_bench.machine import resident_bytes
@@ -213,7 +213,8 @@ def _load(engine: InlineEngine, each: Contender, stream: Stream, seed: int) -> R
         "bytes_per_subscription": counts.n_bytes / n_live,
         "resident_bytes": resident,
         "resident_bytes_per_subscription": resident / n_live,
-        "dispatcher_bytes_per_subscription": sum(each.n_bytes for each in engine.registrar.grid_ts) / n_live,
+        "dispatcher_bytes_per_subscription": sum(each.n_bytes for each in engine.registrar.grid_ts.parts)
+        / n_live,
         "postings_per_subscription": counts.n_postings / n_live,
         "postings_per_list": counts.n_postings / max(counts.n_lists, 1),
     }

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Protocol
 import numpy as np
 import pyarrow as pa
 
-from ps2stream.pipeline.inline import InlineEngine
+from ps2stream.engines.inline import InlineEngine
 from ps2stream_bench.engines import Stream, loaded, stream_of
 from ps2stream_bench.figure import Case, Context, Drawing, Figure, Page, Scale, Setting, Verdict
 from ps2stream_bench.latency import Latency, inline_latency

@@ -12,7 +12,7 @@ import numpy as np
 from ps2stream.partitioning import PARTITIONERS, partitioner_named
 from ps2stream.partitioning.load import Costs
 from ps2stream.partitioning.sample import Sample
-from ps2stream.pipeline.calibration import standard_costs
+from ps2stream.planning.calibration import standard_costs
 from ps2stream_bench.contest import sample_of_stream, workload_of
 from ps2stream_bench.engines import stream_of
 from ps2stream_bench.figure import Case, Context, Drawing, Figure, Page, Scale, Setting

@@ -13,8 +13,8 @@ from ps2stream.partitioning import PARTITIONERS, partitioner_named
 from ps2stream.partitioning.load import LOAD_FUNCTIONS, Costs
 from ps2stream.partitioning.plan import Plan
 from ps2stream.partitioning.sample import Sample
-from ps2stream.pipeline.calibration import calibrate, rank_correlation, standard_costs
-from ps2stream.pipeline.trial import try_plan
+from ps2stream.planning.calibration import calibrate, rank_correlation, standard_costs
+from ps2stream.planning.trial import try_plan
 from ps2stream_bench.contest import sample_of_stream, workload_of
 from ps2stream_bench.engines import stream_of
 from ps2stream_bench.figure import Case, Context, Drawing, Figure, Page, Scale, Setting, Verdict

@@ -19,16 +19,16 @@ import pyarrow.parquet as pq
 
 from ps2stream.balance.settings import AdjustmentSettings
 from ps2stream.config import Settings
+from ps2stream.engines.replay import replay_inline
+from ps2stream.engines.spark.job import BatchDone
+from ps2stream.engines.spark.stream import journal_stream
+from ps2stream.engines.spark.watch import raise_failure
+from ps2stream.engines.tally import Tally
 from ps2stream.journal import Journal
 from ps2stream.model.schemas import EVENTS
-from ps2stream.pipeline.event_log import EventLog
-from ps2stream.pipeline.replay import replay_inline
-from ps2stream.pipeline.reports import MergerReport
-from ps2stream.pipeline.sink import Sink
-from ps2stream.pipeline.spark.job import BatchDone
-from ps2stream.pipeline.spark.stream import journal_stream
-from ps2stream.pipeline.spark.watch import raise_failure
-from ps2stream.pipeline.tally import Tally
+from ps2stream.roles.reports import MergerReport
+from ps2stream.sinks.parquet import Sink
+from ps2stream.sources.event_log import EventLog
 from ps2stream_bench.engines import batches_of, check_alike, warm_once
 from ps2stream_bench.figure import Case, Context, Drawing, Figure, Page, Scale, Verdict
 from ps2stream_bench.figures.cost import Group, chunks_of, renumbered
@@ -61,7 +61,7 @@ _PACKET_EVENTS = 20_000
 _START_SESSION = """
 import time
 started = time.perf_counter()
-from ps2stream.pipeline.spark.session import local_session, warm_up
+from ps2stream.engines.spark.session import local_session, warm_up
 session = local_session("ps2stream-bench")
 warm_up(session)
 print(time.perf_counter() - started)

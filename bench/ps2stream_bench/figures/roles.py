@@ -10,12 +10,12 @@ import numpy as np
 import pyarrow as pa
 
 from ps2stream.config import Settings
-from ps2stream.pipeline.planning import first_plan
+from ps2stream.planning.first_plan import first_plan
 from ps2stream_bench.figure import Case, Context, Figure, Page, Scale, Verdict
 from ps2stream_bench.metrics import distinct, medians, middle, where
 from ps2stream_bench.micro import expressions, merger, registrar
 from ps2stream_bench.results import Column, Row, table
-from ps2stream_bench.workloads import compile_arrays, publish_events, subscribe_events
+from ps2stream_bench.workloads import Shape, compile_arrays, publish_events, subscribe_events
 
 #: Nanoseconds of the merger a match, to merge and name it, and to write it as well.
 _MERGE_NS, _DELIVER_NS = 150.0, 300.0
@@ -38,6 +38,8 @@ _N_UPDATES: dict[Scale, int] = {"tiny": 400, "small": 100_000, "paper": 100_000}
 _N_CORPUS: dict[Scale, int] = {"tiny": 500, "small": 200_000, "paper": 1_000_000}
 _N_REPETITIONS: dict[Scale, int] = {"tiny": 2, "small": 5, "paper": 5}
 _N_WORKERS = 4
+#: Q1 with regions of this side: wherever they are centred, they are cut to the whole world.
+_WORLD, _WORLD_KM = "q1 world", 80_000.0
 #: A plan is made from so many publications and subscriptions.
 _N_SAMPLE = 20_000
 
@@ -79,7 +81,7 @@ def cases(scale: Scale) -> list[Case]:
     ]
     registering = [
         Case({"role": "registrar", "kind": kind, "subscriptions": n, "batch": _N_UPDATES[scale], **fixed})
-        for kind in ("q1", "q2")
+        for kind in ("q1", "q2", _WORLD)
         for n in _REGISTRAR_SIZES[scale]
     ]
     return merging + compiling + registering
@@ -120,7 +122,10 @@ def _measure_forms(case: Case, context: Context) -> Iterator[Row]:
 def _measure_registrar(case: Case, context: Context) -> Iterator[Row]:
     corpus, n = context.corpus("us", case["corpus"]), case["subscriptions"]
     n_new = case["batch"] // 2 * (case["repetitions"] + 1)
-    subscribes = subscribe_events(corpus, case["kind"], n + n_new, context.seed)
+    kind, shape = case["kind"], Shape()
+    if kind == _WORLD:
+        kind, shape = "q1", Shape(side_km=(_WORLD_KM, _WORLD_KM))
+    subscribes = subscribe_events(corpus, kind, n + n_new, context.seed, shape=shape)
     publishes = publish_events(corpus, min(_N_SAMPLE, case["corpus"]), 1, context.seed + 1)
     sample = pa.concat_tables([publishes, subscribes.slice(0, min(_N_SAMPLE, n))]).combine_chunks()
     seq = sample.schema.field("seq")

@@ -11,8 +11,8 @@ from ps2stream.partitioning.hybrid import HybridPartitioner, HybridSettings
 from ps2stream.partitioning.load import Costs
 from ps2stream.partitioning.plan import Plan
 from ps2stream.partitioning.sample import Sample
-from ps2stream.pipeline.calibration import standard_costs
-from ps2stream.pipeline.trial import try_plan
+from ps2stream.planning.calibration import standard_costs
+from ps2stream.planning.trial import try_plan
 from ps2stream_bench.contest import N_WORKERS, sample_of_stream, workload_of
 from ps2stream_bench.engines import stream_of
 from ps2stream_bench.figure import Case, Context, Drawing, Figure, Page, Scale, Setting, Verdict

@@ -11,12 +11,13 @@ import numpy as np
 import pyarrow as pa
 
 from ps2stream.arrays import frozen
-from ps2stream.matching.layout import Subscriptions
+from ps2stream.matching.contract import Subscriptions
 from ps2stream.model.schemas import PUBLICATIONS
 from ps2stream.partitioning.plan import Plan
-from ps2stream.pipeline.dispatcher import Dispatched, Dispatcher
+from ps2stream.roles.dispatcher import Dispatched, Dispatcher
 from ps2stream.routing.index import GridT
 from ps2stream.routing.layout import Postings
+from ps2stream.routing.routing import Routing
 from ps2stream.text.tokenizer import Tokenizer
 from ps2stream_bench.workloads.scripts import ASCII, SCRIPTS, written_in
 
@@ -52,7 +53,7 @@ def contenders_of(
     none, others, own = GridT.create(plan), GridT.create(plan), GridT.create(plan)
     others.add(Postings(subs.bounds, subs.clause_offsets, frozen(terms ^ _OTHER_TERMS)))
     own.add(Postings(subs.bounds, subs.clause_offsets, frozen(terms)))
-    routed = _routed(Dispatcher([own], tokenizer).dispatch(publications), publications)
+    routed = _routed(Dispatcher(Routing(own), tokenizer).dispatch(publications), publications)
     return [
         Contender(NO_SUBSCRIPTIONS, ASCII, none, publications),
         *(Contender(STRANGERS, script, others, _in_script(script, publications)) for script in SCRIPTS),
@@ -74,7 +75,7 @@ def take_turns(
 
 def _measure(contender: Contender, tokenizer: Tokenizer, n_subscriptions: int) -> Measured:
     gc.collect()
-    dispatcher = Dispatcher([contender.grid_t], tokenizer)
+    dispatcher = Dispatcher(Routing(contender.grid_t), tokenizer)
     started = time.process_time()
     done = dispatcher.dispatch(contender.publications)
     seconds = time.process_time() - started

@@ -9,15 +9,15 @@ from __future__ import annotations
 import gc
 import time
 from collections.abc import Callable, Iterable, Sequence
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 import numpy as np
 
-from ps2stream.arrays import Int64s, frozen
-from ps2stream.matching.index import GI2, GI2Settings
-from ps2stream.matching.layout import Found, Probes, Subscriptions
+from ps2stream.arrays import frozen
+from ps2stream.matching.contract import IndexSettings, Probes, Subscriptions, WorkerIndex
+from ps2stream.matching.index import GI2
 from ps2stream.model.space import WORLD, Grid
-from ps2stream_bench.micro.naive_gi2 import NaiveGI2
+from ps2stream_bench.micro.naive_index import NaiveIndex
 from ps2stream_bench.workloads import Arrays
 
 BEFORE_ALL = -(1 << 63)
@@ -27,16 +27,6 @@ _WARM_UP = 0.1
 _COUNTER_BITS = 6
 
 
-class Index(Protocol):
-    """What both versions can do."""
-
-    def insert(self, subs: Subscriptions) -> None: ...
-
-    def end(self, seq_from: Int64s, seq_to: Int64s) -> int: ...
-
-    def probe(self, probes: Probes, horizon: int) -> Found: ...
-
-
 class Contender(NamedTuple):
     """A version of the index on one grid; ``max_cells`` is 0 for the naive one, which has no such limit."""
 
@@ -44,17 +34,17 @@ class Contender(NamedTuple):
     bits: int
     max_cells: int
 
-    def fill(self, subs: Subscriptions) -> GI2 | NaiveGI2:
+    def fill(self, subs: Subscriptions) -> WorkerIndex:
         """Return an index of subscriptions."""
         index = self.build(_counters(subs))
         index.insert(subs)
         return index
 
-    def build(self, counters: Grid) -> GI2 | NaiveGI2:
+    def build(self, counters: Grid) -> WorkerIndex:
         grid = Grid.over(WORLD, self.bits)
         if self.name == "naive":
-            return NaiveGI2(grid)
-        return GI2.create(GI2Settings(grid, counters, self.max_cells))
+            return NaiveIndex(IndexSettings(grid, counters))
+        return GI2.create(IndexSettings(grid, counters, self.max_cells))
 
 
 class Measured(NamedTuple):
@@ -79,7 +69,7 @@ class ProbeCosts(NamedTuple):
     matches: float
 
 
-def probe_costs(index: GI2, probes: Probes) -> ProbeCosts:
+def probe_costs(index: WorkerIndex, probes: Probes) -> ProbeCosts:
     """Match all publications, some of them twice to warm up."""
     n = len(probes.seq)
     index.probe(_head_of(probes, int(_WARM_UP * n)), BEFORE_ALL)
@@ -126,16 +116,16 @@ def take_turns(
     for contender in {contender.name: contender for contender in contenders}.values():
         measure(contender, small)
     for repetition in range(n_repetitions):
-        for place in rng.permutation(len(contenders)):
+        for number in rng.permutation(len(contenders)):
             gc.collect()
-            yield repetition, contenders[place], measure(contenders[place], arrays)
+            yield repetition, contenders[number], measure(contenders[number], arrays)
 
 
-def _sizes(index: GI2 | NaiveGI2) -> tuple[int, int, int]:
+def _sizes(index: WorkerIndex) -> tuple[int, int, int]:
     """Return candidates so far, postings and bytes; the counters of cells are no part of either index."""
-    if isinstance(index, NaiveGI2):
-        return index.n_candidates, index.n_postings, index.n_bytes
     counts = index.counts()
+    if isinstance(index, NaiveIndex):  # its counters do not lie in its arrays
+        return counts.n_candidates, counts.n_postings, counts.n_bytes
     n_counter_bytes = sum(counter.nbytes for counter in index.cell_counters().values())
     return counts.n_candidates, counts.n_postings, counts.n_bytes - n_counter_bytes
 

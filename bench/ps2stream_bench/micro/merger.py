@@ -13,15 +13,15 @@ import numpy as np
 import pyarrow as pa
 
 from ps2stream.arrays import Int64s
-from ps2stream.matching.index import GI2, GI2Settings
-from ps2stream.matching.layout import Found
+from ps2stream.arrow import large_lists
+from ps2stream.matching.contract import Found, IndexSettings
+from ps2stream.matching.index import GI2
 from ps2stream.model.space import WORLD, Grid
-from ps2stream.pipeline.merger import Merger
-from ps2stream.pipeline.packets import FOUND, encode
-from ps2stream.pipeline.sink import Sink
-from ps2stream.pipeline.worker import by_publication
 from ps2stream.registry.index import Registry
-from ps2stream.registry.segments import large_lists
+from ps2stream.roles.merger import Merger
+from ps2stream.roles.packets import FOUND, encode
+from ps2stream.roles.worker import by_publication
+from ps2stream.sinks.parquet import Sink
 from ps2stream_bench.workloads import Arrays
 
 _BEFORE_ALL = -(1 << 63)
@@ -51,7 +51,7 @@ class Measured(NamedTuple):
 
 def find_matches(arrays: Arrays, grid_bits: int, max_cells: int) -> Found:
     """Match all publications with one index."""
-    index = GI2.create(GI2Settings(Grid.over(WORLD, grid_bits), Grid.over(WORLD, _COUNTER_BITS), max_cells))
+    index = GI2.create(IndexSettings(Grid.over(WORLD, grid_bits), Grid.over(WORLD, _COUNTER_BITS), max_cells))
     index.insert(arrays.subscriptions)
     return index.probe(arrays.probes, _BEFORE_ALL)
 
@@ -94,7 +94,7 @@ def measure(parts: list[WorkerMatches], registry: Registry, directory: Path) -> 
     merged = time.process_time()
     registry.ids(matches.column("subscription_seq").to_numpy())
     named = time.process_time()
-    sink.write_matches(0, 0, matches)
+    sink.write_matches(0, 0, matches.to_batches())
     written = time.process_time()
     n_matches = max(matches.num_rows, 1)
     each = 1e9 / n_matches

@@ -15,7 +15,8 @@ import pyarrow as pa
 from ps2stream.arrays import Int64s
 from ps2stream.model.schemas import EVENTS, UNSUBSCRIBE, UPDATES
 from ps2stream.partitioning.plan import Plan
-from ps2stream.pipeline.registrar import Registrar, compile_updates
+from ps2stream.roles.registrar import Registrar
+from ps2stream.roles.update_compiler import compile_updates
 from ps2stream.text.tokenizer import Tokenizer
 
 _LOADED_AT_ONCE = 100_000

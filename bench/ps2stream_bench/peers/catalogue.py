@@ -12,8 +12,8 @@ from importlib.util import find_spec
 import pyarrow as pa
 from pyspark.sql import SparkSession
 
+from ps2stream.engines.spark.java import require_java
 from ps2stream.errors import ConfigError
-from ps2stream.pipeline.spark.java import require_java
 from ps2stream_bench.peers.contract import Peer
 from ps2stream_bench.peers.postgres_server import missing
 

@@ -16,18 +16,18 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 from ps2stream.balance.settings import AdjustmentSettings
 from ps2stream.config import Settings
+from ps2stream.engines.inline import InlineEngine
+from ps2stream.engines.kernel_warmup import warm
+from ps2stream.engines.spark.job import BatchDone
+from ps2stream.engines.spark.session import warm_up
+from ps2stream.engines.spark.stream import journal_stream
+from ps2stream.engines.spark.watch import raise_failure, tally_batch
+from ps2stream.engines.tally import Tally
 from ps2stream.journal import Journal
 from ps2stream.model.schemas import EVENTS, empty
 from ps2stream.partitioning.plan import Plan
-from ps2stream.pipeline.inline import InlineEngine
-from ps2stream.pipeline.planning import first_plan
-from ps2stream.pipeline.sink import Sink
-from ps2stream.pipeline.spark.job import BatchDone
-from ps2stream.pipeline.spark.session import warm_up
-from ps2stream.pipeline.spark.stream import journal_stream
-from ps2stream.pipeline.spark.watch import raise_failure, tally_batch
-from ps2stream.pipeline.tally import Tally
-from ps2stream.pipeline.warm import warm
+from ps2stream.planning.first_plan import first_plan
+from ps2stream.sinks.parquet import Sink
 from ps2stream_bench.peers.contract import PAIRS, Restful
 
 _LOAD_AT_ONCE = 100_000
@@ -64,7 +64,7 @@ class PS2StreamInline(Restful):
     def close(self) -> None:
         self._engine = None
 
-    def _process(self, events: pa.RecordBatch) -> pa.RecordBatch:
+    def _process(self, events: pa.RecordBatch) -> pa.Table:
         assert self._engine is not None
         outcome = self._engine.process(events)
         _check_accepted(outcome.rejected.num_rows)

@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 from ps2stream.arrays import Ragged, frozen
-from ps2stream.matching.layout import FOREVER, Probes, Subscriptions
+from ps2stream.matching.contract import FOREVER, Probes, Subscriptions
 from ps2stream.text.clauses import compile_expressions
 from ps2stream.text.frequencies import count_terms, rarest_first
 from ps2stream.text.tokenizer import Tokenizer

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ps2stream.arrays import Int64s, Ragged
-from ps2stream.text.spans import spans_of
+from ps2stream.arrow import spans_of
 from ps2stream.text.terms import terms_of
 from ps2stream.text.tokenizer import ASCII_WORD, fold_ascii
 

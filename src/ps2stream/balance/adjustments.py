@@ -13,7 +13,7 @@ from ps2stream.errors import StateError
 #: ``local`` moves cells; ``switch`` begins to route by a new plan, ``unite`` drops the older one.
 Kind = Literal["local", "switch", "unite"]
 
-#: So many cells of a step are named; the rest is counted.
+#: This many cells of a step are named; the rest is counted.
 _MOST_CELLS = 20
 
 

@@ -81,7 +81,7 @@ def adjust(
     if not adjusting.steps:
         return None
     return LocalAdjustment(
-        adjusting.ownership.plan(plan.version + 1),
+        adjusting.ownership.plan(plan.number + 1),
         adjusting.ownership.changed_cells,
         tuple(adjusting.steps),
         before,

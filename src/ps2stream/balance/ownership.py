@@ -106,9 +106,9 @@ class Ownership:
         _owners_of(self.h1(), cell, terms, owners)
         return owners
 
-    def plan(self, version: int) -> Plan:
+    def plan(self, number: int) -> Plan:
         """Make a plan of the owners as they are now; what it was grown as and expected to do is the past."""
-        return replace(self._plan, version=version, h1=self.h1(), estimate=None, tree=None)
+        return replace(self._plan, number=number, h1=self.h1(), estimate=None, tree=None)
 
     def h1(self) -> H1:
         """Lay the tables that are still in use out flat."""
@@ -117,8 +117,8 @@ class Ownership:
         entries = [self._entries[number] for number in used.tolist()]
         numbers = {table: i for i, table in enumerate(sorted({entry.table for entry in entries}))}
         renamed = [entry for entry in entries if entry.stand_ins != self._themselves]
-        places = {entry: len(numbers) + i for i, entry in enumerate(renamed)}
-        entered = [places.get(entry, numbers[entry.table]) for entry in entries]
+        positions = {entry: len(numbers) + i for i, entry in enumerate(renamed)}
+        entered = [positions.get(entry, numbers[entry.table]) for entry in entries]
         cell_owner = self._cell_owner.copy()
         cell_owner[is_divided] = -1 - np.array(entered, np.int32)[rows]
         tables = [self._tables[table] for table in numbers]

@@ -192,9 +192,9 @@ def scan(cells: MovableCells, costs: Float64s, order: Int64s, target: float, cho
         return n_taken
     drop(cells, chosen[:best_n], best_spare, is_dropped)
     n_chosen = 0
-    for place in range(best_n):
-        if not is_dropped[place]:
-            chosen[n_chosen] = chosen[place]
+    for position in range(best_n):
+        if not is_dropped[position]:
+            chosen[n_chosen] = chosen[position]
             n_chosen += 1
     chosen[n_chosen] = best_cell
     return n_chosen + 1
@@ -204,10 +204,10 @@ def scan(cells: MovableCells, costs: Float64s, order: Int64s, target: float, cho
 def drop(cells: MovableCells, taken: Int64s, spare: float, is_dropped: np.ndarray) -> int:
     """Mark cells, the last first, whose loads together are no more than ``spare``; return their bytes."""
     n_bytes = 0
-    for place in range(len(taken) - 1, -1, -1):
-        load = cells.loads[taken[place]]
-        is_dropped[place] = load <= spare
+    for position in range(len(taken) - 1, -1, -1):
+        load = cells.loads[taken[position]]
+        is_dropped[position] = load <= spare
         if load <= spare:
             spare -= load
-            n_bytes += cells.sizes[taken[place]]
+            n_bytes += cells.sizes[taken[position]]
     return n_bytes

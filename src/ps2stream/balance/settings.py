@@ -18,16 +18,16 @@ class AdjustmentSettings:
 
     ``scope``: local adjustment moves cells between two workers, global adjustment makes a new plan.
     ``selector``: how the cells to move are chosen (``balance.selection``).
-    ``sigma``: local adjustment begins when the busiest worker has more than so many times the load of the
+    ``sigma``: local adjustment begins when the busiest worker has more than this many times the load of the
     least busy one, in both halves of the window. ``target``: it ends when they are within this. The
     distance between the two is what keeps it from going to and fro.
     ``window``: the newest publications that loads are counted over. Nothing is decided before a whole
     window has passed since the last change.
-    ``hot_cells``: so many of the busiest cells are looked at for a division by terms (the paper's p).
-    ``check_every``: global adjustment is considered each time so many publications have passed.
+    ``hot_cells``: this many of the busiest cells are looked at for a division by terms (the paper's p).
+    ``check_every``: global adjustment is considered each time this many publications have passed.
     ``margin``: a new plan has to lower the load of the busiest worker by this share to be adopted.
     ``drain_share``: the older plan goes when no more than this share of subscriptions depends on it.
-    ``drain_limit``: it goes after so many publications at the latest.
+    ``drain_limit``: it goes after at most this many publications.
     """
 
     scope: Scope = "both"

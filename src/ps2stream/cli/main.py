@@ -10,17 +10,18 @@ import argparse
 import contextlib
 import importlib
 import io
+import logging
 import os
 import sys
 from collections.abc import Sequence
 from typing import Any
 
 from ps2stream.cli import exits
-from ps2stream.cli.arguments import glued
-from ps2stream.cli.output import complain
+from ps2stream.cli.options.arguments import glued
+from ps2stream.cli.render.output import complain
 from ps2stream.errors import PS2StreamError
 
-#: Each command is the module of its name in this package, with ``add_parser`` and ``run``.
+#: Each command is the module of its name in ``cli.commands``, with ``add_parser`` and ``run``.
 COMMANDS = {
     "replay": "run an event log through the whole pipeline, as fast as it goes",
     "demo": "watch a synthetic stream being matched",
@@ -61,6 +62,7 @@ examples:
 def main(argv: Sequence[str] | None = None) -> int:
     """Run a command and return its exit code; no error that a user can act on shows a traceback."""
     _print_anything()
+    _print_warnings()
     try:
         return _run(glued(sys.argv[1:] if argv is None else argv))
     except KeyboardInterrupt:
@@ -98,7 +100,7 @@ def _parser(words: list[str]) -> argparse.ArgumentParser:
     chosen = next((word for word in words if not word.startswith("-")), None)
     for name, summary in COMMANDS.items():
         if name == chosen:
-            importlib.import_module(f"ps2stream.cli.{name}").add_parser(subparsers)
+            importlib.import_module(f"ps2stream.cli.commands.{name}").add_parser(subparsers)
         else:
             subparsers.add_parser(name, help=summary)
     return parser
@@ -122,6 +124,13 @@ def _print_anything() -> None:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
+
+
+def _print_warnings() -> None:
+    """Show what the library warns of as one line each, like errors."""
+    handler = logging.StreamHandler()
+    handler.setFormatter(logging.Formatter("ps2stream: %(message)s"))
+    logging.getLogger("ps2stream").handlers = [handler]
 
 
 def _discard_output() -> None:

@@ -6,7 +6,7 @@ import datetime
 from collections.abc import Sequence
 
 from ps2stream.balance.adjustments import Adjustment
-from ps2stream.demo.printable import byte_count
+from ps2stream.cli.render.printable import byte_count
 from ps2stream.partitioning.plan import balance_of
 
 

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ps2stream.arrays import Float64s
-from ps2stream.demo.places import KM_PER_DEGREE, shrinking, wrapped
+from ps2stream.demo.geography import KM_PER_DEGREE, shrinking, wrapped
 from ps2stream.demo.sampling import Int32s, Weighted
 from ps2stream.demo.vocabulary import Vocabulary
 

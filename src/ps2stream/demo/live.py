@@ -13,8 +13,8 @@ from rich.panel import Panel
 from rich.table import Table
 from rich.text import Text
 
-from ps2stream.demo.charts import bar, sparkline
-from ps2stream.demo.printable import clock, milliseconds, printable, share
+from ps2stream.cli.render.charts import bar, sparkline
+from ps2stream.cli.render.printable import clock, milliseconds, printable, share
 from ps2stream.demo.snapshot import AdjustmentLine, SampleMatch, Snapshot
 
 _N_RATES = 60
@@ -54,34 +54,34 @@ class LiveView:
 
 def render(snapshot: Snapshot, rates: tuple[float, ...], width: int, height: int) -> RenderableType:
     """Draw one screen of at most ``height`` lines, as far as the fixed ones allow it."""
-    room = _Room.of(snapshot, height)
+    lines = _Lines.of(snapshot, height)
     sections: list[RenderableType] = [_figures(snapshot), _throughput(snapshot, rates)]
     if snapshot.worker_busy:
         bar_width = max(8, width - _WORKER_FIGURES_WIDTH)
         sections.append(
-            _panel("workers, beside the busiest", _workers(snapshot, room.n_workers, bar_width), width)
+            _panel("workers, beside the busiest", _workers(snapshot, lines.n_workers, bar_width), width)
         )
     if snapshot.adjustments or snapshot.busy_around:
-        newest_lines = snapshot.adjustments[::-1][: room.n_adjustments]
+        newest_lines = snapshot.adjustments[::-1][: lines.n_adjustments]
         body = _adjustments(newest_lines, width - 4)
         sections.append(_panel("load adjustment", body, width, _busy_around(snapshot)))
     if snapshot.samples:
         # The newest on top: what moves is where the eye already is.
-        newest = snapshot.samples[::-1][: room.n_samples]
+        newest = snapshot.samples[::-1][: lines.n_samples]
         sections.append(_panel("matches", _samples(newest, width - 4), width))
     head = _panel(_title(snapshot), Group(*sections[:2]), width, _time(snapshot))
     return Group(head, *sections[2:])
 
 
-class _Room(NamedTuple):
-    """How many lines of each kind the screen has room for; there is always one of each."""
+class _Lines(NamedTuple):
+    """How many lines of each kind the screen can hold; there is always one of each."""
 
     n_workers: int
     n_adjustments: int
     n_samples: int
 
     @classmethod
-    def of(cls, snapshot: Snapshot, height: int) -> _Room:
+    def of(cls, snapshot: Snapshot, height: int) -> _Lines:
         n_free = height - _FIXED_LINES
         n_workers, n_adjustments = min(len(snapshot.worker_busy), _MOST_WORKERS), 0
         if snapshot.adjustments or snapshot.busy_around:

@@ -20,16 +20,16 @@ from ps2stream.demo.adjustments import in_words, made_at
 from ps2stream.demo.snapshot import AdjustmentLine, SampleMatch, Snapshot, Summary
 from ps2stream.demo.view import View
 from ps2stream.demo.workload import Workload
+from ps2stream.engines.spark.meter import Meter
+from ps2stream.engines.spark.session import local_session, warm_up
+from ps2stream.engines.spark.stream import journal_stream
+from ps2stream.engines.spark.watch import raise_failure
 from ps2stream.journal import Journal
 from ps2stream.model.schemas import PUBLISH, SUBSCRIBE
 from ps2stream.partitioning.sample import Sample
-from ps2stream.pipeline.planning import plan_of, sample_from
-from ps2stream.pipeline.sink import Sink
-from ps2stream.pipeline.spark.meter import Meter
-from ps2stream.pipeline.spark.session import local_session, warm_up
-from ps2stream.pipeline.spark.stream import journal_stream
-from ps2stream.pipeline.spark.watch import raise_failure
-from ps2stream.pipeline.state import State
+from ps2stream.planning.first_plan import plan_of, sample_from
+from ps2stream.sinks.parquet import Sink
+from ps2stream.state.state import State
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

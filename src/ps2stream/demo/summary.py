@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ps2stream.demo.printable import byte_count, milliseconds, share
+from ps2stream.cli.render.printable import byte_count, milliseconds, share
 from ps2stream.demo.snapshot import Summary
 
 NEXT_STEPS = (

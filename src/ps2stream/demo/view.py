@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from typing import Protocol, TextIO
 
-from ps2stream.demo.printable import clock, milliseconds, printable
+from ps2stream.cli.render.printable import clock, milliseconds, printable
 from ps2stream.demo.snapshot import Snapshot
 
 _LINE_EVERY_S = 5.0

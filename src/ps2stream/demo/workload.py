@@ -10,8 +10,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ps2stream.arrays import Float64s, Int64s
+from ps2stream.demo.geography import KM_PER_DEGREE, load_places
 from ps2stream.demo.interests import Interests
-from ps2stream.demo.places import KM_PER_DEGREE, load_places
 from ps2stream.demo.sampling import Int32s, Weighted, WeightedRows
 from ps2stream.demo.texts import compose
 from ps2stream.demo.topics import TOPICS
@@ -22,7 +22,7 @@ from ps2stream.model.schemas import EVENTS, PUBLISH, SUBSCRIBE, UNSUBSCRIBE
 _EVENTS_PER_SWAP = 12
 # Concentration of a region's mixture of topics: small, so that a handful of topics make up most of it.
 _TASTE = 0.1
-# A shift makes this share of the people so many times as busy: near half of all events are theirs then.
+# A shift makes this share of the people this many times as busy: near half of all events are theirs then.
 # More, and matches grow out of hand, as there are more subscriptions where there is more to match.
 _BUSY_SHARE = 0.05
 _RUSH = 16.0
@@ -103,7 +103,7 @@ class Workload:
         busy = outwards[: np.searchsorted(passed, _BUSY_SHARE) + 1]
         self._elsewhere = outwards[np.searchsorted(passed, 1.0 - _FAR_SHARE) :]
         population[busy] *= _RUSH
-        # As if so many more people lived there. At once, for the thread that draws them.
+        # As if this many more people lived there. At once, for the thread that draws them.
         self._places = replace(self._places, by_population=Weighted(population))
         lat, lon = float(self._places.lat[centre]), float(self._places.lon[centre])
         return BusyArea(self._places.names[centre].as_py(), lat, lon, float(distance_km[busy[-1]]))

@@ -20,6 +20,6 @@ The directory must be on a local file system: the write-ahead log is shared thro
 from __future__ import annotations
 
 from ps2stream.journal.journal import Appended, End, Journal
-from ps2stream.journal.packets import Packet, PacketSpan
+from ps2stream.journal.packets import JournalPacket, PacketSpan
 
-__all__ = ["Appended", "End", "Journal", "Packet", "PacketSpan"]
+__all__ = ["Appended", "End", "Journal", "JournalPacket", "PacketSpan"]

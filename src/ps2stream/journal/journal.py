@@ -18,11 +18,16 @@ import pyarrow as pa
 
 from ps2stream.errors import JournalError
 from ps2stream.journal import database
-from ps2stream.journal.packets import Packet, PacketSpan, checksum, conform, encode, split, verify
+from ps2stream.journal.packets import JournalPacket, PacketSpan, checksum, cut_to_packets, encode, verify
+from ps2stream.model.events import conform
+from ps2stream.model.schemas import EVENTS
 
 FILE_NAME = "journal.sqlite"
 
-#: Pruning drops so many events in one transaction; publishers wait no longer than it takes.
+#: What is appended without numbers of its own.
+_UNNUMBERED = EVENTS.remove(EVENTS.get_field_index("seq"))
+
+#: Pruning drops this many events in one transaction; publishers wait no longer than it takes.
 _PRUNE_EVENTS = 200_000
 
 _INSERT = f"INSERT INTO packets VALUES ({', '.join('?' * 10)})"
@@ -106,7 +111,7 @@ class Journal:
 
         All packets of an append are one transaction, so a very large one should come in parts.
         """
-        table = conform(events, with_seq=False)
+        table = conform(_table(events), _UNNUMBERED)
         with self._writing() as connection:
             end = _end(connection)
             seqs = np.arange(end.seq + 1, end.seq + 1 + table.num_rows, dtype=np.int64)
@@ -114,7 +119,7 @@ class Journal:
 
     def append_ordered(self, events: pa.RecordBatch | pa.Table) -> Appended:
         """Append events that carry their own seqs, which increase and lie above all in the journal."""
-        table = conform(events, with_seq=True)
+        table = conform(_table(events))
         if table.column("seq").null_count:
             raise JournalError(f"seqs appended to {self._path} must not be null")
         seqs = table.column("seq").to_numpy()
@@ -158,7 +163,7 @@ class Journal:
             self._check_range(connection, after, upto)
             return [PacketSpan(*row) for row in rows]
 
-    def read(self, after: int, upto: int, *, publications: bool = True) -> Iterator[Packet]:
+    def read(self, after: int, upto: int, *, publications: bool = True) -> Iterator[JournalPacket]:
         """Read the packets beyond ``after`` up to ``upto``, in order; a damaged one says so in ``damage``.
 
         Without ``publications`` these stay on disk, unread and unchecked.
@@ -175,7 +180,9 @@ class Journal:
                     self._check_range(connection, position - 1, position)
                     raise JournalError(f"{self._path} is damaged: position {position} is missing")
             *fields, updates_crc32, publications_crc32 = row
-            yield verify(Packet(*fields), updates_crc32=updates_crc32, publications_crc32=publications_crc32)
+            yield verify(
+                JournalPacket(*fields), updates_crc32=updates_crc32, publications_crc32=publications_crc32
+            )
 
     def prune(self, upto_position: int) -> int:
         """Drop the packets up to a position, return their number and give their space back.
@@ -251,7 +258,7 @@ class Journal:
 def _store(connection: sqlite3.Connection, events: pa.Table, end: End) -> Appended:
     appended_us = time.time_ns() // 1_000
     position, last_seq = end.position, end.seq
-    for batch in split(events):
+    for batch in cut_to_packets(events):
         position += 1
         packet = encode(batch).placed(position, appended_us)
         last_seq = packet.last_seq
@@ -272,6 +279,10 @@ def _store(connection: sqlite3.Connection, events: pa.Table, end: End) -> Append
         )
     first_seq = events.column("seq")[0].as_py() if events.num_rows else end.seq + 1
     return Appended(position, first_seq, last_seq)
+
+
+def _table(events: pa.RecordBatch | pa.Table) -> pa.Table:
+    return pa.Table.from_batches([events]) if isinstance(events, pa.RecordBatch) else events
 
 
 def _end(connection: sqlite3.Connection) -> End:

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ps2stream.errors import JournalError, SchemaError
+from ps2stream.errors import JournalError
 from ps2stream.model.schemas import EVENTS, PUBLICATIONS, PUBLISH, UPDATES
 
 _NO_PUBLICATIONS = pa.RecordBatch.from_pylist([], schema=PUBLICATIONS)
@@ -40,9 +40,9 @@ class EncodedPacket:
     updates: bytes | None
     publications: bytes | None
 
-    def placed(self, position: int, appended_us: int) -> Packet:
+    def placed(self, position: int, appended_us: int) -> JournalPacket:
         """Give the packet its place in a journal."""
-        return Packet(
+        return JournalPacket(
             position=position,
             first_seq=self.first_seq,
             last_seq=self.last_seq,
@@ -70,7 +70,7 @@ class PacketSpan:
 
 
 @dataclass(frozen=True, slots=True)
-class Packet:
+class JournalPacket:
     """A packet as read from a journal.
 
     A half is None when it has no events, was not asked for, or fails its checksum; in the last
@@ -88,22 +88,7 @@ class Packet:
     damage: str | None = None
 
 
-def conform(events: pa.RecordBatch | pa.Table, *, with_seq: bool) -> pa.Table:
-    """Return exactly the columns of ``EVENTS``, in its order, or say which one is missing or differs."""
-    table = pa.Table.from_batches([events]) if isinstance(events, pa.RecordBatch) else events
-    schema = EVENTS if with_seq else EVENTS.remove(EVENTS.get_field_index("seq"))
-    for field in schema:
-        found = table.schema.get_all_field_indices(field.name)
-        if len(found) != 1:
-            problem = "is missing" if not found else "occurs more than once"
-            raise SchemaError(f"events need a column {field.name!r} of type {field.type}; it {problem}")
-        came = table.schema.field(found[0]).type
-        if came != field.type:
-            raise SchemaError(f"events need a column {field.name!r} of type {field.type}; got {came}")
-    return table.select(schema.names)
-
-
-def split(events: pa.Table) -> Iterator[pa.RecordBatch]:
+def cut_to_packets(events: pa.Table) -> Iterator[pa.RecordBatch]:
     """Cut events into batches that fit a packet, in order; a single event always fits."""
     start = 0
     while start < events.num_rows:
@@ -157,7 +142,7 @@ def decode_updates(blob: bytes | None) -> pa.RecordBatch:
     return _NO_UPDATES if blob is None else _decode(blob, UPDATES, "updates")
 
 
-def decode_events(packet: Packet) -> pa.RecordBatch:
+def decode_events(packet: JournalPacket) -> pa.RecordBatch:
     """Decode both halves of a packet as whole events, in the order of their seq."""
     publications, updates = decode_publications(packet.publications), decode_updates(packet.updates)
     publishes = pa.repeat(pa.scalar(PUBLISH, pa.string()), publications.num_rows)
@@ -188,7 +173,7 @@ def _decode(blob: bytes, schema: pa.Schema, name: str) -> pa.RecordBatch:
     return batch
 
 
-def checksum(packet: Packet, payload: bytes | None) -> int:
+def checksum(packet: JournalPacket, payload: bytes | None) -> int:
     """Return the CRC-32 of one half of a packet together with the packet's own numbers.
 
     So a wrong number counts as damage too, and a payload does not pass under another packet.
@@ -204,7 +189,7 @@ def checksum(packet: Packet, payload: bytes | None) -> int:
     return zlib.crc32(payload or b"", zlib.crc32(header))
 
 
-def verify(packet: Packet, *, updates_crc32: int, publications_crc32: int | None) -> Packet:
+def verify(packet: JournalPacket, *, updates_crc32: int, publications_crc32: int | None) -> JournalPacket:
     """Return the packet with every half removed that fails its checksum; None skips that half."""
     updates, publications = packet.updates, packet.publications
     damaged = []
@@ -220,7 +205,7 @@ def verify(packet: Packet, *, updates_crc32: int, publications_crc32: int | None
     return replace(packet, updates=updates, publications=publications, damage=damage)
 
 
-def _intact(packet: Packet, payload: bytes | None, expected: int) -> bool:
+def _intact(packet: JournalPacket, payload: bytes | None, expected: int) -> bool:
     try:
         return checksum(packet, payload) == expected
     except (struct.error, TypeError):

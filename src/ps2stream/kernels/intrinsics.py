@@ -35,7 +35,7 @@ def copy(target: Any, source: Any, n: int) -> None:
 def prefetch(array: Any, index: int) -> None:
     """Ask for the cache line of an entry ahead of its use, so that several misses overlap.
 
-    An access that waits for memory took 180 ns where these kernels were measured, one that was announced a
+    An access that waits for memory took 180 ns where these kernels were measured, one that was prefetched a
     tenth of it. Uncompiled it does nothing. The index is not checked, but a wrong one does no harm.
     """
 

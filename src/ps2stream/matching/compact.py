@@ -2,7 +2,7 @@
 
 Nothing is posted again: records move up by the words of the dead ones before them, so where the record of a
 posting has gone is counted, not looked up. One pass goes over the records and two over the table: the
-first finds out how much room the second one needs.
+first finds out how much capacity the second one needs.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from ps2stream.matching.layout import (
     N_ENDED,
     N_ENDS,
     N_LISTS,
+    N_POOL,
     N_POSTINGS,
     N_RECORDS,
-    N_ROOM,
     N_SPLITS,
     N_WORDS,
     GI2Arrays,
@@ -29,11 +29,11 @@ from ps2stream.matching.layout import (
 from ps2stream.matching.lists import (
     LIST,
     SPLIT,
+    chunk_size,
     class_for,
     list_value,
-    next_place,
-    room_of,
-    stretch_of,
+    next_slot,
+    range_of,
 )
 from ps2stream.matching.posting import moved_to, record_of
 from ps2stream.matching.records import REGION, SEQ, Records, is_gone, is_live, next_record, seqs_at, views_of
@@ -104,31 +104,31 @@ def plan_moves(arrays: GI2Arrays, horizon: int) -> tuple[Moves, int, int, int]:
 
 @kernel
 def count_lists(arrays: GI2Arrays, moves: Moves) -> tuple[int, int]:
-    """Return how many lists are left, and how much room their postings take."""
+    """Return how many lists are left, and how much capacity their postings take."""
     table, postings = arrays.list_table, arrays.postings
-    n_lists = n_room = 0
-    for place in range(len(table) // 2):
-        _announce(table, postings, place + _AHEAD)
-        if table[2 * place] == np.uint64(0):
+    n_lists = n_pool = 0
+    for slot in range(len(table) // 2):
+        _prefetch(table, postings, slot + _AHEAD)
+        if table[2 * slot] == np.uint64(0):
             continue
-        n = _n_alive(table, postings, place, moves)
-        n_lists += int(n > 0 or table[2 * place] & SPLIT != np.uint64(0))
-        n_room += room_of(class_for(n)) if n > 1 else 0
-    return n_lists, n_room
+        n = _n_alive(table, postings, slot, moves)
+        n_lists += int(n > 0 or table[2 * slot] & SPLIT != np.uint64(0))
+        n_pool += chunk_size(class_for(n)) if n > 1 else 0
+    return n_lists, n_pool
 
 
 @kernel
-def _announce(table: UInt64s, postings: UInt64s, place: int) -> None:
-    if 2 * place < len(table) and table[2 * place] & LIST:
-        prefetch(postings, stretch_of(table[2 * place + 1])[0])
+def _prefetch(table: UInt64s, postings: UInt64s, slot: int) -> None:
+    if 2 * slot < len(table) and table[2 * slot] & LIST:
+        prefetch(postings, range_of(table[2 * slot + 1])[0])
 
 
 @kernel
-def _n_alive(table: UInt64s, postings: UInt64s, place: int, moves: Moves) -> int:
-    value = table[2 * place + 1]
-    if table[2 * place] & LIST == np.uint64(0):
+def _n_alive(table: UInt64s, postings: UInt64s, slot: int, moves: Moves) -> int:
+    value = table[2 * slot + 1]
+    if table[2 * slot] & LIST == np.uint64(0):
         return int(not is_dead(moves, record_of(value)))
-    start, length = stretch_of(value)
+    start, length = range_of(value)
     n = 0
     for i in range(start, start + length):
         n += int(not is_dead(moves, record_of(postings[i])))
@@ -163,25 +163,25 @@ def copy_records(old: GI2Arrays, new: GI2Arrays, grid: Grid, max_cells: int, mov
 def copy_lists(old: GI2Arrays, new: GI2Arrays, moves: Moves) -> bool:
     """Copy what lives of the lists into an empty table; False if it is too small for them."""
     table, postings, head = old.list_table, old.postings, new.head
-    n_room = n_lists = n_postings = to = 0
-    for place in range(len(table) // 2):
-        _announce(table, postings, place + _AHEAD)
-        stored, value = table[2 * place], table[2 * place + 1]
+    n_pool = n_lists = n_postings = to = 0
+    for slot in range(len(table) // 2):
+        _prefetch(table, postings, slot + _AHEAD)
+        stored, value = table[2 * slot], table[2 * slot + 1]
         if stored == np.uint64(0):
             continue
-        n = _n_alive(table, postings, place, moves)
+        n = _n_alive(table, postings, slot, moves)
         if n == 0 and stored & SPLIT == np.uint64(0):
             continue
-        to = next_place(new.list_table, stored, to)
+        to = next_slot(new.list_table, stored, to)
         if to >= len(new.list_table) // 2 - 1:
             return False
-        start, length = stretch_of(value)
+        start, length = range_of(value)
         if n == 0:
             value = np.uint64(0)
         elif stored & LIST == np.uint64(0):
             value = moved_to(value, new_position(moves, record_of(value)))
         else:
-            at = n_room
+            at = n_pool
             for i in range(start, start + length):
                 if not is_dead(moves, record_of(postings[i])):
                     value = moved_to(postings[i], new_position(moves, record_of(postings[i])))
@@ -189,13 +189,13 @@ def copy_lists(old: GI2Arrays, new: GI2Arrays, moves: Moves) -> bool:
                         new.postings[at] = value
                         at += 1
             if n > 1:
-                value = list_value(n_room, n)
-                n_room += room_of(class_for(n))
+                value = list_value(n_pool, n)
+                n_pool += chunk_size(class_for(n))
         new.list_table[2 * to] = stored | LIST if n != 1 else stored & ~LIST
         new.list_table[2 * to + 1] = value
         to += 1
         n_lists += 1
         n_postings += n
-    head[N_LISTS], head[N_ROOM], head[N_POSTINGS] = n_lists, n_room, n_postings
+    head[N_LISTS], head[N_POOL], head[N_POSTINGS] = n_lists, n_pool, n_postings
     head[N_SPLITS] = old.head[N_SPLITS]
     return True

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import functools
-from dataclasses import dataclass, replace
+from collections.abc import Iterable
+from dataclasses import replace
 
 import numpy as np
 
@@ -18,11 +19,19 @@ from ps2stream.arrays import (
 )
 from ps2stream.errors import StateError
 from ps2stream.matching.compact import copy_lists, copy_records, count_lists, plan_moves
-from ps2stream.matching.insert import drop, end, insert, recount_cells
+from ps2stream.matching.contract import (
+    CELL_COUNTERS,
+    FOREVER,
+    Found,
+    IndexCounts,
+    IndexSettings,
+    Probes,
+    Subscriptions,
+)
+from ps2stream.matching.insert import drop, end, insert, recount_cells, sum_cells
 from ps2stream.matching.layout import (
     DTYPES,
     FINER_LEVELS,
-    FOREVER,
     FREE,
     IS_TABLE_FULL,
     LEVELS,
@@ -30,15 +39,12 @@ from ps2stream.matching.layout import (
     N_ENDED,
     N_ENDS,
     N_LISTS,
+    N_POOL,
     N_POSTINGS,
     N_RECORDS,
-    N_ROOM,
     N_WORDS,
     TABLE_SIZE,
-    Found,
     GI2Arrays,
-    Probes,
-    Subscriptions,
     initial_sizes,
     needed_sizes,
 )
@@ -55,55 +61,26 @@ from ps2stream.matching.records import (
 from ps2stream.matching.seqs import find_records, is_map_full, map_size, refill_map
 from ps2stream.model.space import Grid
 
-#: Room for matches grows up to this many.
+#: Capacity for matches grows up to this many.
 _MATCHES_AT_ONCE = 1 << 17
 #: Positions have 32 bits in postings, lists and the map of seqs.
 _MOST_POSITIONS = (1 << 32) - 1
 
-_CELL_COUNTERS = [name for name in GI2Arrays._fields if name.startswith("cell_")]
-
-
-@dataclass(frozen=True, slots=True)
-class GI2Settings:
-    """The two grids of an index and how many cells a subscription may be posted in.
-
-    ``counters`` is the grid^t grid: loads are counted in its cells, because they are what
-    load adjustment moves. A list as long as ``split_at`` is divided by the quarters of its cell. Defaults are
-    measured (docs/performance.md).
-    """
-
-    grid: Grid
-    counters: Grid
-    max_cells: int = 16
-    split_at: int = 128
-
-
-@dataclass(frozen=True, slots=True)
-class GI2Counts:
-    """The size of an index and the work it has done."""
-
-    n_subscriptions: int
-    n_ended: int
-    n_postings: int
-    n_lists: int
-    n_bytes: int
-    n_publications: int
-    n_candidates: int
-    n_matches: int
+_COUNTED_AT_CORNERS = ("subscriptions", "bytes")
 
 
 class GI2:
     """Match publications with stored subscriptions; one writer at a time."""
 
-    def __init__(self, settings: GI2Settings, storage: Storage, arrays: GI2Arrays) -> None:
+    def __init__(self, settings: IndexSettings, storage: Storage, arrays: GI2Arrays) -> None:
         self.settings = settings
         self._storage = storage
         self._arrays = arrays
         self._found = Found(np.empty(4096, np.int64), np.empty(4096, np.int64))
 
     @classmethod
-    def create(cls, settings: GI2Settings, storage: Storage | None = None, n_subs: int = 1024) -> GI2:
-        """Make an empty index with room for about ``n_subs`` subscriptions."""
+    def create(cls, settings: IndexSettings, storage: Storage | None = None, n_subs: int = 1024) -> GI2:
+        """Make an empty index with capacity for about ``n_subs`` subscriptions."""
         storage = storage or HeapStorage()
         sizes = initial_sizes(n_subs, settings.counters.n_cells)
         arrays = create_struct(GI2Arrays, DTYPES, sizes, storage)
@@ -112,7 +89,7 @@ class GI2:
         return cls(settings, storage, arrays)
 
     @classmethod
-    def open(cls, settings: GI2Settings, storage: MappedStorage) -> GI2:
+    def open(cls, settings: IndexSettings, storage: MappedStorage) -> GI2:
         """Map an index that another process made; the caller holds its lock."""
         n_cells = settings.counters.n_cells
         needed = functools.partial(needed_sizes, n_cells=n_cells)
@@ -151,9 +128,10 @@ class GI2:
     def counted_in(self, counters: Grid) -> GI2:
         """Return the index with its cells counted in another grid; work counts from 0 again.
 
-        It takes the place of this one, whose arrays it goes on with.
+        It takes over from this one, whose arrays it goes on with.
         """
-        counted = {name: self._storage.create(name, np.int64, counters.n_cells) for name in _CELL_COUNTERS}
+        names = [f"cell_{name}" for name in CELL_COUNTERS]
+        counted = {name: self._storage.create(name, np.int64, counters.n_cells) for name in names}
         arrays = self._arrays._replace(**counted)
         recount_cells(arrays, counters)
         return GI2(replace(self.settings, counters=counters), self._storage, arrays)
@@ -170,7 +148,7 @@ class GI2:
             parts.append(Found(*(column[:n].copy() for column in self._found)))
             if row == len(probes.seq):
                 return Found(*(np.concatenate(columns) for columns in zip(*parts, strict=True)))
-            # With more room fewer blocks are begun in vain; what one publication has must fit in any case.
+            # With more capacity fewer blocks begin in vain; what one publication has must fit in any case.
             if n == 0 or len(self._found.publication) < _MATCHES_AT_ONCE:
                 size = 2 * len(self._found.publication)
                 self._found = Found(np.empty(size, np.int64), np.empty(size, np.int64))
@@ -184,17 +162,17 @@ class GI2:
         """Copy what can still match into an index of its own, with the same counters of work."""
         old = self._arrays
         moves, n_records, n_words, n_ends = plan_moves(old, horizon)
-        n_lists, n_room = count_lists(old, moves)
+        n_lists, n_pool = count_lists(old, moves)
         storage = storage or HeapStorage()
         sizes = {name: len(getattr(old, name)) for name in DTYPES} | {
             "records": n_words,
             "ends": 2 * n_ends,
-            "postings": n_room,
+            "postings": n_pool,
             "list_table": table_size(n_lists),
             "map_record": map_size(n_records),
         }
         new = create_struct(GI2Arrays, DTYPES, sizes, storage)
-        for name in ["head", *_CELL_COUNTERS]:
+        for name in ["head", *(f"cell_{name}" for name in CELL_COUNTERS)]:
             getattr(new, name)[:] = getattr(old, name)
         copy_records(old, new, self._grids[0], self.settings.max_cells, moves)
         while not copy_lists(old, new, moves):
@@ -209,9 +187,9 @@ class GI2:
         """Return the same index with its storage under another name."""
         return GI2(self.settings, storage, self._arrays)
 
-    def counts(self) -> GI2Counts:
+    def counts(self) -> IndexCounts:
         arrays, head = self._arrays, self._arrays.head
-        return GI2Counts(
+        return IndexCounts(
             n_subscriptions=int(head[N_RECORDS] - head[N_ENDED]),
             n_ended=int(head[N_ENDED]),
             n_postings=int(head[N_POSTINGS]),
@@ -227,9 +205,15 @@ class GI2:
         head = self._arrays.head
         return 8 * int(head[N_WORDS]) / max(1, int(head[N_RECORDS]))
 
-    def cell_counters(self) -> dict[str, Int64s]:
-        """Copy the counters of every grid^t cell, by the names of their arrays without ``cell_``."""
-        return {name.removeprefix("cell_"): getattr(self._arrays, name).copy() for name in _CELL_COUNTERS}
+    def cell_counters(self, names: Iterable[str] = CELL_COUNTERS) -> dict[str, Int64s]:
+        """Copy counters of every grid^t cell, by the names of their arrays without ``cell_``."""
+        return {name: self._cell_counter(name) for name in names}
+
+    def _cell_counter(self, name: str) -> Int64s:
+        counter: Int64s = getattr(self._arrays, f"cell_{name}").copy()
+        if name in _COUNTED_AT_CORNERS:
+            sum_cells(self.settings.counters.bits, counter, counter)
+        return counter
 
     def levels_in_use(self) -> list[int]:
         first = LEVELS + FINER_LEVELS
@@ -242,7 +226,7 @@ class GI2:
         return self.settings.grid.finer(FINER_LEVELS), self.settings.counters
 
     def _reserve(self, subs: Subscriptions, rows: Int64s) -> None:
-        """Make room for everything but postings and lists, whose number is not known yet."""
+        """Make capacity for everything but postings and lists, whose number is not known yet."""
         head = self._arrays.head
         first, last = subs.clause_offsets[rows], subs.clause_offsets[rows + 1]
         n_terms = subs.term_offsets[last] - subs.term_offsets[first]
@@ -273,10 +257,10 @@ class GI2:
             self._arrays = arrays._replace(list_table=table)
             arrays.head[TABLE_SIZE], arrays.head[IS_TABLE_FULL] = len(table), 0
         else:
-            # The largest list may need to move to half as much room again, or to be divided.
+            # The largest list may need to move to a chunk half as large again, or to be divided.
             is_list = arrays.list_table[::2] & LIST != 0
             longest = int((arrays.list_table[1::2][is_list] & LENGTH).max(initial=0))
-            self._grow("postings", int(arrays.head[N_ROOM]) + 4 * (longest + 4))
+            self._grow("postings", int(arrays.head[N_POOL]) + 4 * (longest + 4))
 
     def _grow(self, name: str, size: int) -> None:
         """Make an array at least ``size`` long, by an eighth more than it was to keep growth rare."""

@@ -6,9 +6,9 @@ import numpy as np
 
 from ps2stream.arrays import Int64s
 from ps2stream.kernels import kernel
+from ps2stream.matching.contract import FOREVER, Subscriptions
 from ps2stream.matching.layout import (
     FINER_LEVELS,
-    FOREVER,
     LAST_RECORD,
     LEVELS,
     N_ENDED,
@@ -16,7 +16,6 @@ from ps2stream.matching.layout import (
     N_WORDS,
     PENDING,
     GI2Arrays,
-    Subscriptions,
 )
 from ps2stream.matching.lists import Lists, list_key, prefetch_list
 from ps2stream.matching.post import post_record
@@ -35,7 +34,7 @@ from ps2stream.matching.records import (
 from ps2stream.matching.seqs import find_seq, prefetch_seq, record_at, set_record
 from ps2stream.model.space import NO_LIMIT, Grid, cell_seed, cover
 
-#: So many subscriptions ahead the memory they will need is announced.
+#: This many subscriptions ahead the memory they will need is prefetched.
 _AHEAD = 8
 
 
@@ -43,29 +42,55 @@ _AHEAD = 8
 def count_cells(
     cells: tuple[Int64s, Int64s], counters: Grid, records: Records, record: int, sign: int
 ) -> None:
-    """Add (or subtract) a subscription to the counters of the grid^t cells it overlaps."""
-    n_subscriptions, n_bytes = cells
-    place = cover(counters, records.floats, record + REGION, NO_LIMIT)
-    size = size_at(records.words, record)
-    last = (1 << counters.bits) - 1
-    for r in range(place.n_rows):
-        for c in range(place.n_columns):
-            cell = (place.row + r) << counters.bits | ((place.column + c) & last)
-            n_subscriptions[cell] += sign
-            n_bytes[cell] += sign * size
+    """Add (or subtract) a subscription to the counters of the grid^t cells it overlaps.
+
+    It is entered at the corners of these cells only (see ``sum_cells``).
+    """
+    area = cover(counters, records.floats, record + REGION, NO_LIMIT)
+    n_bytes = sign * size_at(records.words, record)
+    side = 1 << counters.bits
+    stop = area.column + area.n_columns
+    for edge in range(2):
+        step = 1 - 2 * edge
+        row = (area.row + edge * area.n_rows) << counters.bits
+        if row == side << counters.bits:
+            continue
+        _count_at(cells, row + area.column, step * sign, step * n_bytes)
+        if stop < side:
+            _count_at(cells, row + stop, -step * sign, -step * n_bytes)
+        elif stop > side:
+            _count_at(cells, row, step * sign, step * n_bytes)
+            _count_at(cells, row + stop - side, -step * sign, -step * n_bytes)
 
 
 @kernel
-def _announce(arrays: GI2Arrays, grid: Grid, max_cells: int, subs: Subscriptions, row: int) -> None:
+def _count_at(cells: tuple[Int64s, Int64s], cell: int, n_subscriptions: int, n_bytes: int) -> None:
+    cells[0][cell] += n_subscriptions
+    cells[1][cell] += n_bytes
+
+
+@kernel
+def sum_cells(bits: int, corners: Int64s, counters: Int64s) -> None:
+    """Turn what was entered at corners into counters of cells: each is the sum of all to its south-west."""
+    side = 1 << bits
+    for row in range(side):
+        in_row = 0
+        for cell in range(row << bits, (row + 1) << bits):
+            in_row += corners[cell]
+            counters[cell] = in_row + (counters[cell - side] if row else 0)
+
+
+@kernel
+def _prefetch(arrays: GI2Arrays, grid: Grid, max_cells: int, subs: Subscriptions, row: int) -> None:
     """Ask for the memory that a subscription to come will be entered at."""
     prefetch_seq(arrays.map_record, subs.seq_from[row])
-    place = cover(grid, subs.bounds, 4 * row, max_cells, FINER_LEVELS)
-    last = (1 << (grid.bits - place.level)) - 1
+    area = cover(grid, subs.bounds, 4 * row, max_cells, FINER_LEVELS)
+    last = (1 << (grid.bits - area.level)) - 1
     for clause in range(subs.clause_offsets[row], subs.clause_offsets[row + 1]):
         term = subs.terms[subs.term_offsets[clause]]
-        for r in range(place.n_rows):
-            for c in range(place.n_columns):
-                seed = cell_seed(place.level, (place.column + c) & last, place.row + r)
+        for r in range(area.n_rows):
+            for c in range(area.n_columns):
+                seed = cell_seed(area.level, (area.column + c) & last, area.row + r)
                 prefetch_list(arrays.list_table, list_key(seed, term))
 
 
@@ -92,14 +117,14 @@ def insert(
     lists = Lists(head, arrays.list_table, arrays.postings)
     cells = (arrays.cell_subscriptions, arrays.cell_bytes)
     scratch = np.empty(3 * (FINER_LEVELS + 3), np.int64)
-    # It may be of an earlier insert, which found no room and was given up.
+    # It may be of an earlier insert, which found no capacity and was given up.
     if head[PENDING] and not _post_last(lists, records, grid, limits, scratch):
         return start
     for position in range(start, min(start + _AHEAD, len(rows))):
-        _announce(arrays, grid, max_cells, subs, rows[position])
+        _prefetch(arrays, grid, max_cells, subs, rows[position])
     for position in range(start, len(rows)):
         if position + _AHEAD < len(rows):
-            _announce(arrays, grid, max_cells, subs, rows[position + _AHEAD])
+            _prefetch(arrays, grid, max_cells, subs, rows[position + _AHEAD])
         row = rows[position]
         at = find_seq(arrays.map_record, records, subs.seq_from[row])
         if record_at(arrays.map_record, records, at) >= 0:
@@ -120,15 +145,15 @@ def insert(
 
 @kernel
 def _post_last(lists: Lists, records: Records, grid: Grid, limits: tuple[int, int], scratch: Int64s) -> bool:
-    """Post the last record, all of it or what is missing; False when there is no room."""
+    """Post the last record, all of it or what is missing; False when there is no capacity."""
     head = lists.head
     max_cells, split_at = limits
     record = head[LAST_RECORD]
-    place = cover(grid, records.floats, record + REGION, max_cells, FINER_LEVELS)
-    if not post_record(lists, records, record, grid, place, split_at, scratch):
+    area = cover(grid, records.floats, record + REGION, max_cells, FINER_LEVELS)
+    if not post_record(lists, records, record, grid, area, split_at, scratch):
         return False
     head[PENDING] = 0
-    head[LEVELS + place.level] += 1
+    head[LEVELS + area.level] += 1
     return True
 
 
@@ -144,8 +169,8 @@ def end(arrays: GI2Arrays, counters: Grid, seq_from: Int64s, seq_to: Int64s) -> 
     for i in range(len(seq_from)):
         if i + _AHEAD < len(seq_from):
             prefetch_seq(arrays.map_record, seq_from[i + _AHEAD])
-        place = find_seq(arrays.map_record, records, seq_from[i])
-        record = record_at(arrays.map_record, records, place)
+        slot = find_seq(arrays.map_record, records, seq_from[i])
+        record = record_at(arrays.map_record, records, slot)
         if record < 0:
             continue
         n_found += 1
@@ -169,8 +194,8 @@ def drop(arrays: GI2Arrays, counters: Grid, seq_from: Int64s) -> int:
     cells = (arrays.cell_subscriptions, arrays.cell_bytes)
     n_found = 0
     for i in range(len(seq_from)):
-        place = find_seq(arrays.map_record, records, seq_from[i])
-        record = record_at(arrays.map_record, records, place)
+        slot = find_seq(arrays.map_record, records, seq_from[i])
+        record = record_at(arrays.map_record, records, slot)
         if record < 0:
             continue
         n_found += 1

@@ -1,7 +1,7 @@
 """The arrays of a GI2 index.
 
 A worker keeps a hash table from (cell, term) to lists of postings. A posting says where the subscription
-lies and holds enough to turn down most candidates without leaving the list (see
+lies and holds enough to reject most candidates without leaving the list (see
 matching.posting). What is left is mostly a match, and all that decides it lies together in one
 record. Records are only appended; what is dead is left behind by compaction.
 """
@@ -12,23 +12,20 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ps2stream.arrays import Float64s, Int64s, UInt8s, UInt32s, UInt64s
-from ps2stream.model.schemas import AFTER_ALL_SEQS, BEFORE_ALL_SEQS
+from ps2stream.arrays import Int64s, UInt32s, UInt64s
 
-#: seq_to of a subscription that nobody has ended.
-FOREVER = AFTER_ALL_SEQS
-# Positions in `head`. Records include those of what has ended. Words are those of records. Room is what lists
-# take for the postings they hold. PENDING: the last record is not posted in full yet; IS_TABLE_FULL says
-# whether for lack of lists or of room.
-N_RECORDS, N_ENDED, N_WORDS, N_ENDS, N_ROOM, N_POSTINGS, N_LISTS, N_SPLITS = range(8)
+# Positions in `head`. Records include those of what has ended. Words are those of records. The pool is what
+# lists take for the postings they hold. PENDING: the last record is not posted in full yet; IS_TABLE_FULL
+# says whether for lack of slots or of postings.
+N_RECORDS, N_ENDED, N_WORDS, N_ENDS, N_POOL, N_POSTINGS, N_LISTS, N_SPLITS = range(8)
 PENDING, LAST_RECORD, TABLE_SIZE, MAP_SIZE, IS_TABLE_FULL = range(8, 13)
 #: head[LEVELS + l] counts the subscriptions posted on level l, so that probes skip unused levels.
 LEVELS = 16
-#: head[FREE + c] is the first of the rooms of size class c that lists moved out of, plus one.
+#: head[FREE + c] is the first of the chunks of size class c that lists moved out of, plus one.
 FREE = 48
 HEAD_SIZE = 128
 
-#: Where a list is crowded, its cell is divided, up to so many times below the levels of the grid.
+#: Where a list is crowded, its cell is divided, up to this many times below the levels of the grid.
 FINER_LEVELS = 5
 
 
@@ -45,7 +42,7 @@ class GI2Arrays(NamedTuple):
     cell_lookups: Int64s
     cell_candidates: Int64s
     cell_matches: Int64s
-    cell_subscriptions: Int64s
+    cell_subscriptions: Int64s  # this and the next: by corners, see matching.insert
     cell_bytes: Int64s
 
 
@@ -67,7 +64,7 @@ DTYPES = {
 
 def initial_sizes(n_subs: int, n_cells: int) -> dict[str, int]:
     """Size the arrays for about ``n_subs`` subscriptions; all of them can grow."""
-    n_subs = max(n_subs, 1)  # no table may be empty: whoever searches looks at a place
+    n_subs = max(n_subs, 1)  # no table may be empty: whoever searches looks at a slot
     cells = {name: n_cells for name in DTYPES if name.startswith("cell_")}
     return {
         "head": HEAD_SIZE,
@@ -88,46 +85,8 @@ def needed_sizes(arrays: GI2Arrays, n_cells: int) -> dict[str, int]:
     return {
         "records": int(head[N_WORDS]),
         "ends": 2 * int(head[N_ENDS]),
-        "postings": int(head[N_ROOM]),
+        "postings": int(head[N_POOL]),
         "list_table": int(head[TABLE_SIZE]),
         "map_record": int(head[MAP_SIZE]),
         **{name: n_cells for name in DTYPES if name.startswith("cell_")},
     }
-
-
-class Subscriptions(NamedTuple):
-    """Subscriptions to insert, in columns; each clause's rarest term comes first."""
-
-    seq_from: Int64s
-    seq_to: Int64s
-    bounds: Float64s
-    clause_offsets: Int64s
-    term_offsets: Int64s
-    terms: UInt64s
-
-
-#: Bits of ``Probes.owned``; their order is that of grid^t's versions, newest first.
-OWNED_NOW, OWNED_BEFORE = 1, 2
-
-
-class Probes(NamedTuple):
-    """Publications to match, in columns.
-
-    ``owned`` marks the terms that this worker owns: OWNED_NOW by the newest plan, OWNED_BEFORE by the one
-    before it, which subscriptions that began up to ``switch_seq`` are still stored under.
-    """
-
-    seq: Int64s
-    lon: Float64s
-    lat: Float64s
-    term_offsets: Int64s
-    terms: UInt64s  # of each publication sorted and distinct
-    owned: UInt8s
-    switch_seq: int = BEFORE_ALL_SEQS
-
-
-class Found(NamedTuple):
-    """Room for matches: row of the publication, seq_from of the subscription."""
-
-    publication: Int64s
-    subscription: Int64s

@@ -1,8 +1,8 @@
-"""Lists of postings by (cell, term): the table that finds them and the rooms they lie in.
+"""Lists of postings by (cell, term): the table that finds them and the chunks they lie in.
 
 An entry of the table is two words. The first is the key, with two flags in its lowest bits; 0 is free. The
 second is the only posting of the list, or with ``LIST`` where its postings lie (start << 32 | length):
-most lists have one posting, which costs neither room nor another access. Behind ``SPLIT`` there is
+most lists have one posting, which costs neither memory nor another access. Behind ``SPLIT`` there is
 more in the list of the next finer cell.
 
 Entries are in the order of their keys: a key's home is its share of the table, and what does not find its
@@ -18,7 +18,7 @@ import numpy as np
 
 from ps2stream.arrays import Int64s, UInt64s
 from ps2stream.kernels import kernel, prefetch, signed
-from ps2stream.matching.layout import FREE, IS_TABLE_FULL, N_LISTS, N_POSTINGS, N_ROOM
+from ps2stream.matching.layout import FREE, IS_TABLE_FULL, N_LISTS, N_POOL, N_POSTINGS
 from ps2stream.model.space import cell_term_key
 
 LIST, SPLIT = np.uint64(1), np.uint64(2)
@@ -26,15 +26,15 @@ LENGTH = np.uint64(0xFFFFFFFF)
 
 _KEY = ~np.uint64(3)
 _HALF = np.uint64(32)
-#: Places behind the last home, for what belongs there and found it taken: so many at least, and a share of
-#: the table, or whoever makes up terms that all belong there could let it grow without end. The last place
+#: Slots behind the last home, for what belongs there and found it taken: this many at least, and a share of
+#: the table, or whoever makes up terms that all belong there could let it grow without end. The last slot
 #: stays free.
 _TAIL, _TAIL_SHARE = 256, 64
 _FULL_PERCENT = 85
 
 
 def table_size(n_lists: int) -> int:
-    """Return how many words a table takes for so many lists: with room for a tenth more."""
+    """Return how many words a table takes for this many lists: with capacity for a tenth more."""
     n_homes = n_lists * 110 // _FULL_PERCENT + 16
     return 2 * (n_homes + max(_TAIL, n_homes // (_TAIL_SHARE - 1) + 1))
 
@@ -71,40 +71,40 @@ def _home(key: np.uint64, n_homes: int) -> int:
 
 @kernel
 def prefetch_list(table: UInt64s, key: np.uint64) -> None:
-    """Announce a search for a key."""
+    """Prefetch what a search reads for a key."""
     prefetch(table, 2 * _home(key, _n_homes(table)))
 
 
 @kernel
 def find_list(table: UInt64s, key: np.uint64) -> int:
-    """Return the place of a key in the table, or that of the first larger one, or a free one."""
-    place = _home(key, _n_homes(table))
+    """Return the slot of a key in the table, or that of the first larger one, or a free one."""
+    slot = _home(key, _n_homes(table))
     while True:
-        stored = table[2 * place]
+        stored = table[2 * slot]
         if stored == np.uint64(0) or stored & _KEY >= key:
-            return place
-        place += 1
+            return slot
+        slot += 1
 
 
 @kernel
-def has_key(table: UInt64s, place: int, key: np.uint64) -> bool:
-    """Say whether the place that a search returned is the key's own."""
-    return bool(table[2 * place] & _KEY == key)
+def has_key(table: UInt64s, slot: int, key: np.uint64) -> bool:
+    """Say whether the slot that a search returned is the key's own."""
+    return bool(table[2 * slot] & _KEY == key)
 
 
 @kernel
-def add_key(head: Int64s, table: UInt64s, place: int, key: np.uint64) -> bool:
-    """Enter an empty list at the place that a search returned; False, and nothing changed, without room."""
-    free = place
+def add_key(head: Int64s, table: UInt64s, slot: int, key: np.uint64) -> bool:
+    """Enter an empty list at the slot that a search returned; False, and nothing changed, when full."""
+    free = slot
     while table[2 * free] != np.uint64(0):
         free += 1
     if 100 * (head[N_LISTS] + 1) > _FULL_PERCENT * _n_homes(table) or free >= len(table) // 2 - 1:
         head[IS_TABLE_FULL] = 1
         return False
-    for at in range(2 * free + 1, 2 * place + 1, -1):
+    for at in range(2 * free + 1, 2 * slot + 1, -1):
         table[at] = table[at - 2]
-    table[2 * place] = key | LIST
-    table[2 * place + 1] = np.uint64(0)
+    table[2 * slot] = key | LIST
+    table[2 * slot + 1] = np.uint64(0)
     head[N_LISTS] += 1
     return True
 
@@ -116,50 +116,50 @@ def is_empty(stored: np.uint64, value: np.uint64) -> bool:
 
 
 @kernel
-def next_place(table: UInt64s, stored: np.uint64, place: int) -> int:
-    """Return where an entry goes when a table is filled in the order of keys up to a place."""
-    return max(place, _home(stored & _KEY, _n_homes(table)))
+def next_slot(table: UInt64s, stored: np.uint64, slot: int) -> int:
+    """Return where an entry goes when a table is filled in the order of keys up to a slot."""
+    return max(slot, _home(stored & _KEY, _n_homes(table)))
 
 
 @kernel
 def move_lists(head: Int64s, old: UInt64s, table: UInt64s) -> bool:
     """Move the lists that are not empty into an empty table; False if they do not fit."""
     last = len(table) // 2 - 1
-    n = place = 0
+    n = slot = 0
     for at in range(len(old) // 2):
         stored, value = old[2 * at], old[2 * at + 1]
         if stored == np.uint64(0) or is_empty(stored, value):
             continue
-        place = next_place(table, stored, place)
-        if place >= last:
+        slot = next_slot(table, stored, slot)
+        if slot >= last:
             return False
-        table[2 * place], table[2 * place + 1] = stored, value
-        place += 1
+        table[2 * slot], table[2 * slot + 1] = stored, value
+        slot += 1
         n += 1
     head[N_LISTS] = n
     return True
 
 
 @kernel
-def room_of(size_class: int) -> int:
-    """Return the size of a class of rooms: 2, 3, 4, 6, 8, 12, 16 and so on."""
+def chunk_size(size_class: int) -> int:
+    """Return the size of a class of chunks: 2, 3, 4, 6, 8, 12, 16 and so on."""
     return (2 + (size_class & 1)) << (size_class >> 1)
 
 
 @kernel
 def class_for(n_postings: int) -> int:
-    """Return the smallest class of rooms for so many postings."""
+    """Return the smallest class of chunks for this many postings."""
     size_class = 0
-    while room_of(size_class) < n_postings:
+    while chunk_size(size_class) < n_postings:
         size_class += 1
     return size_class
 
 
 @kernel
-def fills_room(length: int) -> bool:
-    """Say whether a list of this length takes all of a room.
+def fills_chunk(length: int) -> bool:
+    """Say whether a list of this length takes all of a chunk.
 
-    After removals a list may have more room than its length tells; that part is lost until
+    After removals a list may have a larger chunk than its length tells; that part is lost until
     compaction. Keeping capacities in the table would cost four bytes a list.
     """
     lowest = length & -length
@@ -167,28 +167,28 @@ def fills_room(length: int) -> bool:
 
 
 @kernel
-def take_room(head: Int64s, postings: UInt64s, size_class: int) -> int:
-    """Return the start of a room, one that was left or a new one, or -1 when the pool is full."""
+def take_chunk(head: Int64s, postings: UInt64s, size_class: int) -> int:
+    """Return the start of a chunk, one that was left or a new one, or -1 when the pool is full."""
     free = head[FREE + size_class] - 1
     if free >= 0:
         head[FREE + size_class] = signed(postings[free])
         return signed(free)
-    start = head[N_ROOM]
-    if start + room_of(size_class) > len(postings):
+    start = head[N_POOL]
+    if start + chunk_size(size_class) > len(postings):
         return -1
-    head[N_ROOM] = start + room_of(size_class)
+    head[N_POOL] = start + chunk_size(size_class)
     return signed(start)
 
 
 @kernel
-def leave_room(head: Int64s, postings: UInt64s, start: int, size_class: int) -> None:
-    """Keep a room for the next list that needs one of its class."""
+def leave_chunk(head: Int64s, postings: UInt64s, start: int, size_class: int) -> None:
+    """Keep a chunk for the next list that needs one of its class."""
     postings[start] = np.uint64(head[FREE + size_class])
     head[FREE + size_class] = start + 1
 
 
 @kernel
-def stretch_of(value: np.uint64) -> tuple[int, int]:
+def range_of(value: np.uint64) -> tuple[int, int]:
     """Return where the postings of a ``LIST`` begin and how many there are."""
     return signed(value >> _HALF), signed(value & LENGTH)
 
@@ -200,63 +200,63 @@ def list_value(start: int, length: int) -> np.uint64:
 
 @kernel
 def append(lists: Lists, key: np.uint64, posting: np.uint64) -> bool:
-    """Add a posting to the list of a key; False, and nothing changed, when there is no room.
+    """Add a posting to the list of a key; False, and nothing changed, when there is no capacity.
 
     A posting that the list ends with already is not added again, so a subscription can be posted anew from
-    the start when there was no room for all of it.
+    the start when there was no capacity for all of it.
     """
     head, table, postings = lists
-    place = find_list(table, key)
-    if not has_key(table, place, key) and not add_key(head, table, place, key):
+    slot = find_list(table, key)
+    if not has_key(table, slot, key) and not add_key(head, table, slot, key):
         return False
-    value = table[2 * place + 1]
-    if table[2 * place] & LIST == np.uint64(0):
+    value = table[2 * slot + 1]
+    if table[2 * slot] & LIST == np.uint64(0):
         if value == posting:
             return True
-        start = take_room(head, postings, 0)
+        start = take_chunk(head, postings, 0)
         if start < 0:
             return False
         postings[start], postings[start + 1] = value, posting
-        table[2 * place] |= LIST
-        table[2 * place + 1] = list_value(start, 2)
+        table[2 * slot] |= LIST
+        table[2 * slot + 1] = list_value(start, 2)
     else:
-        start, length = stretch_of(value)
+        start, length = range_of(value)
         if length == 0:
-            table[2 * place] &= ~LIST
-            table[2 * place + 1] = posting
+            table[2 * slot] &= ~LIST
+            table[2 * slot + 1] = posting
         else:
             if postings[start + length - 1] == posting:
                 return True
-            if fills_room(length):
+            if fills_chunk(length):
                 size_class = class_for(length)
-                room = take_room(head, postings, size_class + 1)
-                if room < 0:
+                chunk = take_chunk(head, postings, size_class + 1)
+                if chunk < 0:
                     return False
                 for i in range(length):
-                    postings[room + i] = postings[start + i]
-                leave_room(head, postings, start, size_class)
-                start = room
+                    postings[chunk + i] = postings[start + i]
+                leave_chunk(head, postings, start, size_class)
+                start = chunk
             postings[start + length] = posting
-            table[2 * place + 1] = list_value(start, length + 1)
+            table[2 * slot + 1] = list_value(start, length + 1)
     head[N_POSTINGS] += 1
     return True
 
 
 @kernel
-def remove(lists: Lists, place: int, posting: np.uint64) -> None:
-    """Take a posting out of the list at a place; the last one of the list fills its hole."""
+def remove(lists: Lists, slot: int, posting: np.uint64) -> None:
+    """Take a posting out of the list at a slot; the last one of the list fills its hole."""
     head, table, postings = lists
-    value = table[2 * place + 1]
-    if table[2 * place] & LIST == np.uint64(0):
+    value = table[2 * slot + 1]
+    if table[2 * slot] & LIST == np.uint64(0):
         if value == posting:
-            table[2 * place] |= LIST
-            table[2 * place + 1] = np.uint64(0)
+            table[2 * slot] |= LIST
+            table[2 * slot + 1] = np.uint64(0)
             head[N_POSTINGS] -= 1
         return
-    start, length = stretch_of(value)
+    start, length = range_of(value)
     for i in range(start, start + length):
         if postings[i] == posting:
             postings[i] = postings[start + length - 1]
-            table[2 * place + 1] = list_value(start, length - 1)
+            table[2 * slot + 1] = list_value(start, length - 1)
             head[N_POSTINGS] -= 1
             return

@@ -1,6 +1,6 @@
 """Kernels that post a record: into the cells of its region, and into finer ones where they are crowded.
 
-A cell is divided term by term: when the list of a frequent keyword in a dense place has grown long, what
+A cell is divided term by term: when the list of a frequent keyword in a dense area has grown long, what
 touches no more than two quarters of its cell moves to the lists of these, and a publication looks there
 too. What touches all four stays, so a region takes at most twice the postings for each time that its cell
 is divided. Only the finest level of the grid is divided: what lies above are regions too large to gain.
@@ -12,23 +12,23 @@ import numpy as np
 
 from ps2stream.arrays import Int64s, UInt64s
 from ps2stream.kernels import kernel
-from ps2stream.matching.layout import FINER_LEVELS, N_POSTINGS, N_ROOM, N_SPLITS
+from ps2stream.matching.layout import FINER_LEVELS, N_POOL, N_POSTINGS, N_SPLITS
 from ps2stream.matching.lists import (
     LIST,
     SPLIT,
     Lists,
     add_key,
     append,
+    chunk_size,
     class_for,
-    fills_room,
+    fills_chunk,
     find_list,
     has_key,
     is_empty,
-    leave_room,
+    leave_chunk,
     list_key,
     list_value,
-    room_of,
-    stretch_of,
+    range_of,
 )
 from ps2stream.matching.posting import (
     STEPS,
@@ -60,11 +60,11 @@ def _n_quarters(quarters: int) -> int:
 
 @kernel
 def post_record(
-    lists: Lists, records: Records, record: int, grid: Grid, place: Cover, split_at: int, cells: Int64s
+    lists: Lists, records: Records, record: int, grid: Grid, area: Cover, split_at: int, cells: Int64s
 ) -> bool:
-    """Post all clauses of a record; False when it needs more room and has to be posted again.
+    """Post all clauses of a record; False when it needs more capacity and has to be posted again.
 
-    ``cells`` is scratch room. Clauses that begin with the same term share a posting: which of them
+    ``cells`` is scratch memory. Clauses that begin with the same term share a posting: which of them
     is satisfied is found out in the record.
     """
     at = terms_at(records.words, record)
@@ -77,10 +77,10 @@ def post_record(
             fingerprint = _NO_FINGERPRINT
             if n_terms > 1 and not _begins_after(records.words, record, clause, at):
                 fingerprint = fingerprint_of(records.words[at + 1])
-            for cell in range(place.n_rows * place.n_columns):
-                cells[0] = place.level
-                cells[1] = (place.column + cell % place.n_columns) & ((1 << (grid.bits - place.level)) - 1)
-                cells[2] = place.row + cell // place.n_columns
+            for cell in range(area.n_rows * area.n_columns):
+                cells[0] = area.level
+                cells[1] = (area.column + cell % area.n_columns) & ((1 << (grid.bits - area.level)) - 1)
+                cells[2] = area.row + cell // area.n_columns
                 if not _post_in_cell(lists, records, record, grid, at, fingerprint, split_at, cells):
                     return False
         at += n_terms
@@ -133,10 +133,10 @@ def _post_in_cell(
         level, column, row = cells[3 * n], cells[3 * n + 1], cells[3 * n + 2]
         steps = bounds_in_cell(records.floats, record + REGION, grid, level, column, row)
         key = list_key(cell_seed(level, column, row), term)
-        place = find_list(table, key)
+        slot = find_list(table, key)
         quarters = quarters_of(steps)
         # On other levels it is another list of the same key that was divided.
-        is_split = 0 < level <= FINER_LEVELS and has_key(table, place, key) and table[2 * place] & SPLIT
+        is_split = 0 < level <= FINER_LEVELS and has_key(table, slot, key) and table[2 * slot] & SPLIT
         if is_split and _n_quarters(quarters) <= 2:
             for quarter in range(4):
                 if quarters >> quarter & 1:
@@ -148,10 +148,10 @@ def _post_in_cell(
         if not append(lists, key, posting_of(record, fingerprint, steps)):
             return False
         if 0 < level <= FINER_LEVELS:
-            place = find_list(table, key)
-            if table[2 * place] & LIST and not table[2 * place] & SPLIT:
-                length = stretch_of(table[2 * place + 1])[1]
-                is_crowded = length >= split_at and fills_room(length)
+            slot = find_list(table, key)
+            if table[2 * slot] & LIST and not table[2 * slot] & SPLIT:
+                length = range_of(table[2 * slot + 1])[1]
+                is_crowded = length >= split_at and fills_chunk(length)
                 if is_crowded and not _split(lists, records, grid, term, level, column, row):
                     return False
     return True
@@ -192,10 +192,10 @@ def _quarters_to_move(
 def _split(
     lists: Lists, records: Records, grid: Grid, term: np.uint64, level: int, column: int, row: int
 ) -> bool:
-    """Divide the list of a cell if at least half of it can move; False when there is no room to do so."""
+    """Divide the list of a cell if at least half of it can move; False when there is no capacity to do so."""
     head, table, postings = lists
     key = list_key(cell_seed(level, column, row), term)
-    start, length = stretch_of(table[2 * find_list(table, key) + 1])
+    start, length = range_of(table[2 * find_list(table, key) + 1])
     quarters = np.empty(length, np.int64)
     counts = np.zeros(4, np.int64)
     n_moving = 0
@@ -206,26 +206,26 @@ def _split(
             counts[quarter] += quarters[i] >> quarter & 1
     if 2 * n_moving < length:
         return True
-    n_room = 0
+    n_pool = 0
     for quarter in range(4):
-        n_room += room_of(class_for(counts[quarter])) if counts[quarter] > 1 else 0
-    if head[N_ROOM] + n_room > len(postings):
+        n_pool += chunk_size(class_for(counts[quarter])) if counts[quarter] > 1 else 0
+    if head[N_POOL] + n_pool > len(postings):
         return False
     for quarter in range(4):
         child = _quarter_key(term, level, column, row, quarter)
-        place = find_list(table, child)
+        slot = find_list(table, child)
         if counts[quarter] == 0:
             continue
-        # Where a later one finds no room, an empty list that nobody looks for stays behind.
-        if not has_key(table, place, child):
-            if not add_key(head, table, place, child):
+        # Where a later one finds no capacity, an empty list that nobody looks for stays behind.
+        if not has_key(table, slot, child):
+            if not add_key(head, table, slot, child):
                 return False
-        elif not is_empty(table[2 * place], table[2 * place + 1]):
+        elif not is_empty(table[2 * slot], table[2 * slot + 1]):
             return True  # the list of another cell and term, which have the same key: it must not be lost
     for quarter in range(4):
         if counts[quarter] == 0:
             continue
-        room = head[N_ROOM]
+        chunk = head[N_POOL]
         n = 0
         only = np.uint64(0)
         for i in range(length):
@@ -241,26 +241,26 @@ def _split(
                 )
                 only = posting_of(record, fingerprint_in(postings[start + i]), steps)
                 if counts[quarter] > 1:
-                    postings[room + n] = only
+                    postings[chunk + n] = only
                 n += 1
-        place = find_list(table, _quarter_key(term, level, column, row, quarter))
+        slot = find_list(table, _quarter_key(term, level, column, row, quarter))
         if n > 1:
-            head[N_ROOM] += room_of(class_for(n))
-            table[2 * place + 1] = list_value(room, n)
+            head[N_POOL] += chunk_size(class_for(n))
+            table[2 * slot + 1] = list_value(chunk, n)
         else:
-            table[2 * place] &= ~LIST
-            table[2 * place + 1] = only
+            table[2 * slot] &= ~LIST
+            table[2 * slot + 1] = only
         head[N_POSTINGS] += n
     kept = start
     for i in range(length):
         if quarters[i] == 0:
             postings[kept] = postings[start + i]
             kept += 1
-    place = find_list(table, key)
-    table[2 * place] |= SPLIT
-    table[2 * place + 1] = list_value(start, kept - start)
+    slot = find_list(table, key)
+    table[2 * slot] |= SPLIT
+    table[2 * slot + 1] = list_value(start, kept - start)
     if kept == start:
-        leave_room(head, postings, start, class_for(length))
+        leave_chunk(head, postings, start, class_for(length))
     head[N_POSTINGS] -= n_moving
     head[N_SPLITS] += 1
     return True

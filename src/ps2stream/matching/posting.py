@@ -1,4 +1,4 @@
-"""A posting: one word that turns down most publications without leaving its list.
+"""A posting: one word that rejects most publications without leaving its list.
 
     bits 63..32  position of the record
     bits 31..24  fingerprint of the clause's second term, 0 for none
@@ -16,7 +16,7 @@ from ps2stream.arrays import Float64s, UInt64s
 from ps2stream.kernels import kernel, signed
 from ps2stream.model.space import Grid, column_of, row_of
 
-#: A posting tells places within a cell apart by so many steps a side.
+#: A posting tells positions within a cell apart by this many steps a side.
 STEPS = 64
 #: Words of the filter of a publication's fingerprints: a bit for each of 256.
 FILTER_WORDS = 4
@@ -35,7 +35,7 @@ _GUARDS = np.uint64(0x040040)
 def quantise(position: float, level: int, cell: int) -> int:
     """Return where in a cell of a level a grid position lies, in steps of its side.
 
-    Monotone in the position, so comparing quantised bounds never turns down a point inside.
+    Monotone in the position, so comparing quantised bounds never rejects a point inside.
     """
     side = float(1 << level)
     part = int((position - cell * side) / side * STEPS)

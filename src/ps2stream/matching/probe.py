@@ -1,10 +1,10 @@
 """Kernels that read a GI2: probe the lists of publications, verify what they hold (Sec. IV-D).
 
 Nearly all time of a probe would go by waiting for memory: for the table, the lists, the records. So
-publications are taken a block at a time, in steps that each announce what the next one reads:
+publications are taken a block at a time, in steps that each prefetch what the next one reads:
 
-    1 keys of all terms      -> places in the table
-    2 places in the table    -> lists
+    1 keys of all terms      -> slots in the table
+    2 slots in the table    -> lists
     3 lists, posting by posting, keep what may match -> records
     4 records                -> matches
 """
@@ -17,16 +17,8 @@ import numpy as np
 
 from ps2stream.arrays import Float64s, Int64s, UInt64s
 from ps2stream.kernels import copy, kernel, prefetch, signed
-from ps2stream.matching.layout import (
-    FINER_LEVELS,
-    FOREVER,
-    LEVELS,
-    OWNED_BEFORE,
-    OWNED_NOW,
-    Found,
-    GI2Arrays,
-    Probes,
-)
+from ps2stream.matching.contract import FOREVER, OWNED_BEFORE, OWNED_NOW, Found, Probes
+from ps2stream.matching.layout import FINER_LEVELS, LEVELS, GI2Arrays
 from ps2stream.matching.lists import (
     LIST,
     SPLIT,
@@ -35,8 +27,8 @@ from ps2stream.matching.lists import (
     has_key,
     list_key,
     prefetch_list,
+    range_of,
     remove,
-    stretch_of,
 )
 from ps2stream.matching.posting import FILTER_WORDS, admits, fill_filter, point_in_cell, record_of
 from ps2stream.matching.records import (
@@ -60,7 +52,7 @@ _LINE = 8
 
 @kernel
 def holds(terms: UInt64s, start: int, stop: int, term: np.uint64) -> bool:
-    """Say whether a sorted stretch of terms has a term."""
+    """Say whether a sorted range of terms has a term."""
     low, high = start, stop
     while low < high:
         middle = (low + high) >> 1
@@ -97,7 +89,7 @@ def _reports(words: UInt64s, record: int, terms: UInt64s, start: int, stop: int,
 
 
 class _Block(NamedTuple):
-    """Room for a block of publications; all but the visits have an entry a publication."""
+    """Capacity for a block of publications; all but the visits have an entry a publication."""
 
     x: Float64s  # grid positions
     y: Float64s
@@ -112,7 +104,7 @@ class _Visits(NamedTuple):
 
     publication: Int64s  # in the block
     term: Int64s  # position in the probes
-    place: Int64s
+    slot: Int64s
     point: UInt64s
     kept: Int64s  # where behind its last posting that may match lies
 
@@ -161,23 +153,23 @@ def _find_lists(
                 n += 1
                 while True:
                     block.n_lookups[b] += 1
-                    place = find_list(table, key)
-                    if not has_key(table, place, key):
+                    slot = find_list(table, key)
+                    if not has_key(table, slot, key):
                         break
                     visits.publication[n_visits] = b
                     visits.term[n_visits] = i
-                    visits.place[n_visits] = place
+                    visits.slot[n_visits] = slot
                     visits.point[n_visits] = point_in_cell(
                         block.x[b], block.y[b], level, column >> level, line >> level
                     )
                     n_visits += 1
-                    if table[2 * place] & LIST:
-                        first, length = stretch_of(table[2 * place + 1])
+                    if table[2 * slot] & LIST:
+                        first, length = range_of(table[2 * slot + 1])
                         prefetch(arrays.postings, first)
                         if length > _LINE:
                             prefetch(arrays.postings, first + _LINE)
                     # On other levels it is another list of the same key that was divided.
-                    if not table[2 * place] & SPLIT or not 0 < level <= FINER_LEVELS:
+                    if not table[2 * slot] & SPLIT or not 0 < level <= FINER_LEVELS:
                         break
                     level -= 1
                     key = list_key(cell_seed(level, column >> level, line >> level), probes.terms[i])
@@ -197,7 +189,7 @@ def _keep(
 ) -> int:
     """Keep the postings of a list that may match (step 3), from ``kept[n]`` on; return where they end.
 
-    Each is written and the next one takes its place if it does not pass: a branch would be mispredicted
+    Each is written and the next one follows if it does not pass: a branch would be mispredicted
     every other time.
     """
     for i in range(start, stop):
@@ -279,11 +271,11 @@ def probe(
         while visit < n_visits:
             n_kept, begun = 0, visit
             while visit < n_visits and n_kept < _AT_ONCE:
-                place, b = visits.place[visit], visits.publication[visit]
+                slot, b = visits.slot[visit], visits.publication[visit]
                 point, at = visits.point[visit], FILTER_WORDS * b
                 n = n_kept
-                if table[2 * place] & LIST:
-                    begin, length = stretch_of(table[2 * place + 1])
+                if table[2 * slot] & LIST:
+                    begin, length = range_of(table[2 * slot + 1])
                     # One more than there are postings: what does not pass is written as well.
                     if n + length >= len(kept):
                         longer = np.empty(2 * (n + length + 1), np.uint64)
@@ -292,7 +284,7 @@ def probe(
                     n_kept = _keep(postings, begin, begin + length, point, block.filters, at, kept, n)
                     block.n_candidates[b] += length
                 else:
-                    n_kept = _keep(table, 2 * place + 1, 2 * place + 2, point, block.filters, at, kept, n)
+                    n_kept = _keep(table, 2 * slot + 1, 2 * slot + 2, point, block.filters, at, kept, n)
                     block.n_candidates[b] += 1
                 for i in range(n, n_kept):
                     record = record_of(kept[i])
@@ -314,7 +306,7 @@ def probe(
                     if state == ENDED:
                         seq_from, seq_to = records.ends[2 * seq_from], records.ends[2 * seq_from + 1]
                     if seq_to <= horizon or (state != LIVE and state != ENDED):
-                        remove(lists, visits.place[done], kept[at])
+                        remove(lists, visits.slot[done], kept[at])
                     elif (
                         probes.owned[i] & (OWNED_BEFORE if seq_from <= probes.switch_seq else OWNED_NOW)
                         and seq_from < probes.seq[row] < seq_to

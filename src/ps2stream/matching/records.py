@@ -5,7 +5,7 @@
 The header says whether the subscription has ended and how many terms each clause has: in a byte each up to
 seven clauses of up to 255 terms; for more (``LONG``) it has their number, and a word a clause
 comes before the terms. The seq is where the subscription began. Once it has ended, the seqs of
-its begin and its end lie in ``ends``, and the record says where: most live, and need no room for an end.
+its begin and its end lie in ``ends``, and the record says where: most live, and need no capacity for an end.
 """
 
 from __future__ import annotations
@@ -16,7 +16,8 @@ import numpy as np
 
 from ps2stream.arrays import Float64s, Int64s, UInt64s
 from ps2stream.kernels import kernel, signed
-from ps2stream.matching.layout import FOREVER, N_ENDS, Subscriptions
+from ps2stream.matching.contract import FOREVER, Subscriptions
+from ps2stream.matching.layout import N_ENDS
 
 SEQ, REGION, TERMS = 1, 2, 6
 
@@ -95,7 +96,7 @@ def seqs_at(records: Records, record: int) -> tuple[int, int]:
 
 @kernel
 def set_end(head: Int64s, records: Records, record: int, seq_to: int) -> None:
-    """End a subscription that is live or ends later; ``ends`` has room."""
+    """End a subscription that is live or ends later; ``ends`` has capacity."""
     if records.words[record] & STATE == LIVE:
         at = head[N_ENDS]
         head[N_ENDS] = at + 1
@@ -162,7 +163,7 @@ def n_words_of(records: Records, chosen: Int64s) -> int:
 
 @kernel
 def unpack(records: Records, chosen: Int64s, out: Subscriptions) -> int:
-    """Write subscriptions in columns, which have room for them; return how many clauses they have."""
+    """Write subscriptions in columns, which have capacity for them; return how many clauses they have."""
     n_clauses = n_terms = 0
     for row in range(len(chosen)):
         record = chosen[row]

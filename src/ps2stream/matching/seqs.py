@@ -20,7 +20,7 @@ _FULL_PERCENT = 80
 
 
 def map_size(n_records: int) -> int:
-    """Return how long a map for so many records should be: with room for a quarter more."""
+    """Return how long a map for this many records should be: with capacity for a quarter more."""
     return n_records * 125 // _FULL_PERCENT + 16
 
 
@@ -30,7 +30,7 @@ def is_map_full(n_records: int, size: int) -> bool:
 
 @kernel
 def _position_bits(records: Records) -> int:
-    """Return how many bits positions take; as many for all positions that the records have room for."""
+    """Return how many bits positions take; as many for all positions that the records have capacity for."""
     bits = 1
     while len(records.ints) >> bits:
         bits += 1
@@ -39,40 +39,40 @@ def _position_bits(records: Records) -> int:
 
 @kernel
 def prefetch_seq(map_record: UInt32s, seq: int) -> None:
-    """Announce a search for a seq."""
+    """Prefetch what a search reads for a seq."""
     prefetch(map_record, signed((mix(np.uint64(seq)) >> _HALF) * np.uint64(len(map_record)) >> _HALF))
 
 
 @kernel
 def find_seq(map_record: UInt32s, records: Records, seq: int) -> int:
-    """Return the place of a subscription in the map, or the free place where it belongs."""
+    """Return the slot of a subscription in the map, or the free slot where it belongs."""
     hashed = mix(np.uint64(seq))
     bits = _position_bits(records)
-    place = signed((hashed >> _HALF) * np.uint64(len(map_record)) >> _HALF)
-    while map_record[place] != 0:
-        entry = signed(map_record[place])
+    slot = signed((hashed >> _HALF) * np.uint64(len(map_record)) >> _HALF)
+    while map_record[slot] != 0:
+        entry = signed(map_record[slot])
         if entry >> bits == signed(hashed) & ((1 << (32 - bits)) - 1):
             record = (entry & ((1 << bits) - 1)) - 1
             if not is_gone(records, record) and seqs_at(records, record)[0] == seq:
                 break
-        place += 1
-        if place == len(map_record):
-            place = 0
-    return place
+        slot += 1
+        if slot == len(map_record):
+            slot = 0
+    return slot
 
 
 @kernel
-def record_at(map_record: UInt32s, records: Records, place: int) -> int:
+def record_at(map_record: UInt32s, records: Records, slot: int) -> int:
     """Return the record that an entry leads to, or -1 for a free one."""
-    return (signed(map_record[place]) & ((1 << _position_bits(records)) - 1)) - 1
+    return (signed(map_record[slot]) & ((1 << _position_bits(records)) - 1)) - 1
 
 
 @kernel
-def set_record(map_record: UInt32s, records: Records, place: int, seq: int, record: int) -> None:
-    """Enter a record at the place that a search for its seq returned."""
+def set_record(map_record: UInt32s, records: Records, slot: int, seq: int, record: int) -> None:
+    """Enter a record at the slot that a search for its seq returned."""
     bits = _position_bits(records)
     part = signed(mix(np.uint64(seq))) & ((1 << (32 - bits)) - 1)
-    map_record[place] = part << bits | (record + 1)
+    map_record[slot] = part << bits | (record + 1)
 
 
 @kernel

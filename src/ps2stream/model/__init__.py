@@ -1,0 +1,11 @@
+"""The model: what events, expressions, regions and matches are. No index, no engine.
+
+    publications, subscriptions, matches   the values that Python users hold
+    expressions   keywords with AND, OR and parentheses, kept in disjunctive normal form
+    space         regions, points, grids, and the cells that a region touches
+    squares       a region around a point, in kilometres
+    schemas       the Arrow schemas of events, matches and rejected records
+    events        the border: records are checked here, once, and bad ones leave with a reason
+
+docs/semantics.md says the same in words, ``ps2stream.testing.oracle`` in plain Python.
+"""

@@ -15,7 +15,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ps2stream.arrays import Float64s, Int64s
-from ps2stream.errors import SchemaError
+from ps2stream.errors import EXCERPT, SchemaError, quoted
+from ps2stream.model.limits import MAX_ID_BYTES, check_n_bytes, max_bytes
 from ps2stream.model.schemas import (
     AFTER_ALL_SEQS,
     EVENTS,
@@ -142,7 +143,8 @@ def check_publications(batch: pa.RecordBatch) -> tuple[Publications, pa.RecordBa
     lat, lon = _floats(batch.column("lat")), _floats(batch.column("lon"))
     bad = _bad_ids(batch.column("id")) | _out_of(lat, MAX_LAT) | _out_of(lon, MAX_LON)
     bad |= pc.is_null(batch.column("text")).to_numpy(zero_copy_only=False)
-    bad |= _not_utf8(batch.column("id")) | _not_utf8(batch.column("text"))
+    for name in ("id", "text"):
+        bad |= _too_long(batch, name) | _not_utf8(batch.column(name))
     rejected = nothing_rejected()
     if bad.any():
         reasons = {int(row): _why_not_publish(batch, int(row)) for row in np.flatnonzero(bad)}
@@ -163,11 +165,10 @@ def check_updates(batch: pa.RecordBatch) -> tuple[Updates, pa.RecordBatch]:
     bad_region = _out_of(bounds[:, 0], MAX_LON) | _out_of(bounds[:, 2], MAX_LON)
     bad_region |= _out_of(bounds[:, 1], MAX_LAT) | _out_of(bounds[:, 3], MAX_LAT)
     bad_region |= bounds[:, 1] > bounds[:, 3]
-    no_expression = pc.is_null(batch.column("expression")).to_numpy(zero_copy_only=False)
-    bad = ~(is_subscribe | is_unsubscribe) | _bad_ids(batch.column("id"))
-    bad |= is_subscribe & (bad_region | no_expression)
-    for name in ("id", "expression"):
-        bad |= _not_utf8(batch.column(name))
+    bad_expression = pc.is_null(batch.column("expression")).to_numpy(zero_copy_only=False)
+    bad_expression |= _too_long(batch, "expression") | _not_utf8(batch.column("expression"))
+    bad = ~(is_subscribe | is_unsubscribe) | _bad_ids(batch.column("id")) | _too_long(batch, "id")
+    bad |= _not_utf8(batch.column("id")) | is_subscribe & (bad_region | bad_expression)
     rejected = nothing_rejected()
     if bad.any():
         reasons = {int(row): _why_not_update(batch, int(row)) for row in np.flatnonzero(bad)}
@@ -178,7 +179,8 @@ def check_updates(batch: pa.RecordBatch) -> tuple[Updates, pa.RecordBatch]:
         batch.column("seq").to_numpy(),
         is_subscribe,
         batch.column("id"),
-        batch.column("expression"),
+        # Of an unsubscribe nothing was checked here, so nothing of it goes on.
+        pc.if_else(pa.array(is_subscribe), batch.column("expression"), pa.scalar(None, pa.string())),
         np.ascontiguousarray(bounds).reshape(-1),
     )
     return updates, rejected
@@ -187,13 +189,12 @@ def check_updates(batch: pa.RecordBatch) -> tuple[Updates, pa.RecordBatch]:
 def rejection(batch: pa.RecordBatch, reasons: dict[int, str], op: str | None = None) -> pa.RecordBatch:
     """Build rejected records for some rows of a batch; ``op`` where the batch has no such column."""
     rows = pa.array(list(reasons), pa.int64())
-    ops = (
-        _readable(batch.column("op").take(rows)) if op is None else pa.array([op] * len(reasons), pa.string())
-    )
-    columns = [batch.column("seq").take(rows), ops, _readable(batch.column("id").take(rows))]
-    return pa.RecordBatch.from_arrays(
-        [*columns, pa.array(list(reasons.values()), pa.string())], schema=REJECTED
-    )
+    ops = pa.array([op] * len(reasons), pa.string())
+    if op is None:
+        ops = _shortened(_readable(batch.column("op").take(rows)))
+    ids = _shortened(_readable(batch.column("id").take(rows)))
+    columns = [batch.column("seq").take(rows), ops, ids, pa.array(list(reasons.values()), pa.string())]
+    return pa.RecordBatch.from_arrays(columns, schema=REJECTED)
 
 
 def rejected_records(records: Sequence[tuple[int | None, str | None, str | None, str]]) -> pa.RecordBatch:
@@ -219,6 +220,12 @@ def _out_of(values: Float64s, bound: float) -> _Mask:
 
 def _bad_ids(ids: pa.Array) -> _Mask:
     mask: _Mask = pc.fill_null(pc.equal(pc.binary_length(ids), 0), True).to_numpy(zero_copy_only=False)
+    return mask
+
+
+def _too_long(batch: pa.RecordBatch, name: str) -> _Mask:
+    is_too_long = pc.greater(pc.binary_length(batch.column(name)), max_bytes(name))
+    mask: _Mask = pc.fill_null(is_too_long, False).to_numpy(zero_copy_only=False)
     return mask
 
 
@@ -248,17 +255,35 @@ def _readable(strings: pa.Array) -> pa.Array:
     return pa.array([value and value.decode(errors="replace") for value in values], pa.string())
 
 
+def _shortened(strings: pa.Array) -> pa.Array:
+    """Keep only the beginning of strings that are too long for an id, as ``limits.shortened`` does."""
+    is_too_long = pc.greater(pc.binary_length(strings), MAX_ID_BYTES)
+    if not pc.any(is_too_long).as_py():
+        return strings
+    beginnings = pc.binary_join_element_wise(pc.utf8_slice_codeunits(strings, 0, EXCERPT), "\u2026", "")
+    return pc.if_else(is_too_long, beginnings, strings)
+
+
 def _value(batch: pa.RecordBatch, name: str, row: int) -> object:
     column = batch.column(name).slice(row, 1)
     return (_readable(column) if pa.types.is_string(column.type) else column)[0].as_py()
 
 
-def _why_not_publish(batch: pa.RecordBatch, row: int) -> str:
-    if not _value(batch, "id", row):
+def _why_not_strings(batch: pa.RecordBatch, row: int, names: Sequence[str]) -> str | None:
+    n_bytes = {name: pc.binary_length(batch.column(name)[row]).as_py() or 0 for name in names}
+    if n_bytes["id"] == 0:
         return "id must be a non-empty string"
-    for name in ("id", "text"):
+    for name in names:
+        if reason := check_n_bytes(name, n_bytes[name]):
+            return reason
         if _not_utf8(batch.column(name).slice(row, 1))[0]:
             return f"{name} is not valid UTF-8"
+    return None
+
+
+def _why_not_publish(batch: pa.RecordBatch, row: int) -> str:
+    if reason := _why_not_strings(batch, row, ("id", "text")):
+        return reason
     reason = check_point(batch.column("lon")[row].as_py(), batch.column("lat")[row].as_py())
     return reason or "text is missing"
 
@@ -266,12 +291,10 @@ def _why_not_publish(batch: pa.RecordBatch, row: int) -> str:
 def _why_not_update(batch: pa.RecordBatch, row: int) -> str:
     op = _value(batch, "op", row)
     if op not in OPERATIONS:
-        return f"op must be one of {', '.join(OPERATIONS)}; got {op!r}"
-    if not _value(batch, "id", row):
-        return "id must be a non-empty string"
-    for name in ("id", "expression"):
-        if _not_utf8(batch.column(name).slice(row, 1))[0]:
-            return f"{name} is not valid UTF-8"
+        return f"op must be one of {', '.join(OPERATIONS)}; got {quoted(op)}"
+    checked = ("id", "expression") if op == SUBSCRIBE else ("id",)
+    if reason := _why_not_strings(batch, row, checked):
+        return reason
     if batch.column("expression")[row].as_py() is None:
         return "expression is missing"
     corners = (batch.column(name)[row].as_py() for name in ("min_lon", "min_lat", "max_lon", "max_lat"))

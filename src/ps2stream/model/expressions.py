@@ -11,7 +11,9 @@ are left it asks for all of them.
 The normal form is disjunctive: clauses of terms, of which one must be contained in a text. A clause that
 contains another one is absorbed. At most :data:`MAX_CLAUSES` may be left in the end. Distributing AND over OR
 may pass through far more clauses than it ends with, so that is bounded too (:data:`MAX_DISTRIBUTED`):
-twenty pairs of alternatives must be refused at once, not after a million clauses.
+twenty pairs of alternatives must be refused at once, not after a million clauses. And so are the terms that
+all distributing writes (:data:`MAX_DISTRIBUTED_TERMS`): a thousand keywords in each of 512 clauses took
+seconds to compare, and 256 clauses are distributed once more by each pair of alternatives that comes again.
 """
 
 from __future__ import annotations
@@ -20,11 +22,13 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from ps2stream.errors import ExpressionError
+from ps2stream.errors import ExpressionError, quoted
+from ps2stream.model.limits import check_length
 from ps2stream.text.terms import terms_of
 
 MAX_CLAUSES = 64
 MAX_DISTRIBUTED = 512
+MAX_DISTRIBUTED_TERMS = 1 << 17
 MAX_DEPTH = 100
 
 _TOKEN = re.compile(r"[()]|[^\s()]+")
@@ -42,7 +46,7 @@ class Expression:
         """Tell whether a text of these terms satisfies the expression."""
         raise NotImplementedError
 
-    def _normal_form(self) -> set[_Clause]:
+    def _normal_form(self, work: _Work) -> set[_Clause]:
         """Return the clauses, absorbed, in no order."""
         raise NotImplementedError
 
@@ -75,7 +79,7 @@ class Term(Expression):
     def evaluate(self, terms: frozenset[str]) -> bool:
         return self.term in terms
 
-    def _normal_form(self) -> set[_Clause]:
+    def _normal_form(self, work: _Work) -> set[_Clause]:
         return {frozenset([self.term])}
 
     def __str__(self) -> str:
@@ -91,13 +95,14 @@ class And(Expression):
     def evaluate(self, terms: frozenset[str]) -> bool:
         return all(operand.evaluate(terms) for operand in self.operands)
 
-    def _normal_form(self) -> set[_Clause]:
-        factors = [operand._normal_form() for operand in self.operands]
+    def _normal_form(self, work: _Work) -> set[_Clause]:
+        factors = [operand._normal_form(work) for operand in self.operands]
         # One by one, ten thousand keywords would be joined in quadratic time.
         common: _Clause = frozenset().union(*(next(iter(one)) for one in factors if len(one) == 1))
         product = {common}
         for factor in sorted((factor for factor in factors if len(factor) > 1), key=len):
             _bound(len(product) * len(factor))
+            work.add(len(factor) * sum(map(len, product)) + len(product) * sum(map(len, factor)))
             product = _absorb({left | right for left in product for right in factor})
         return product
 
@@ -114,10 +119,10 @@ class Or(Expression):
     def evaluate(self, terms: frozenset[str]) -> bool:
         return any(operand.evaluate(terms) for operand in self.operands)
 
-    def _normal_form(self) -> set[_Clause]:
+    def _normal_form(self, work: _Work) -> set[_Clause]:
         union: set[_Clause] = set()
         for operand in self.operands:
-            union |= operand._normal_form()
+            union |= operand._normal_form(work)
             _bound(len(union))
         return _absorb(union)
 
@@ -130,6 +135,8 @@ def parse(text: str) -> Expression:
 
     A position counts characters from 0. Of an expression that is too large as a whole it is 0.
     """
+    if reason := check_length("expression", text):
+        raise ExpressionError(reason, text, 0)
     expression = _parse(text)
     _normalize(expression, text)
     return expression
@@ -138,7 +145,7 @@ def parse(text: str) -> Expression:
 def _normalize(expression: Expression, text: str | None = None) -> set[_Clause]:
     """Return the normal form; an error quotes the text, or the expression as it prints."""
     try:
-        clauses = expression._normal_form()
+        clauses = expression._normal_form(_Work())
         if len(clauses) > MAX_CLAUSES:
             need = f"an expression must have at most {MAX_CLAUSES} clauses in normal form"
             raise _TooLargeError(f"{need}; got {len(clauses)}")
@@ -155,6 +162,19 @@ def _bound(n_clauses: int) -> None:
     if n_clauses > MAX_DISTRIBUTED:
         need = f"an expression must stay within {MAX_DISTRIBUTED} clauses on the way to its normal form"
         raise _TooLargeError(f"{need}; got {n_clauses}")
+
+
+@dataclass(slots=True)
+class _Work:
+    """Count the terms that distributing writes."""
+
+    n_terms: int = 0
+
+    def add(self, n_terms: int) -> None:
+        self.n_terms += n_terms
+        if self.n_terms > MAX_DISTRIBUTED_TERMS:
+            limit = f"{MAX_DISTRIBUTED_TERMS:,} terms on the way to its normal form"
+            raise _TooLargeError(f"an expression must stay within {limit}; got {self.n_terms:,}")
 
 
 @dataclass(slots=True)
@@ -210,7 +230,7 @@ def _keyword(token: str, text: str, position: int) -> Expression:
         raise ExpressionError("NOT is reserved and not supported", text, position)
     terms = terms_of(token)
     if not terms:
-        raise ExpressionError(f"a keyword must have a letter or a digit; got {token!r}", text, position)
+        raise ExpressionError(f"a keyword must have a letter or a digit; got {quoted(token)}", text, position)
     return _all([Term(term) for term in sorted(terms)])
 
 

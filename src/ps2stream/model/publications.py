@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ps2stream.errors import PS2StreamError, RegionError
+from ps2stream.errors import PS2StreamError, RegionError, quoted
+from ps2stream.model.limits import check_length
 from ps2stream.model.space import check_point
 
 
@@ -20,14 +21,16 @@ class Publication:
     def __post_init__(self) -> None:
         if not self.id:
             raise PS2StreamError("the id of a publication must be a non-empty string")
+        if reason := check_length("id", self.id) or check_length("text", self.text):
+            raise PS2StreamError(f"publication {quoted(self.id)}: {reason}")
         if not (self.id + self.text).isascii():
-            _encodable(f"publication {self.id!r}", self.id + self.text)
+            _encodable(f"publication {quoted(self.id)}", self.id + self.text)
         if reason := check_point(self.lon, self.lat):
-            raise RegionError(f"publication {self.id!r}: {reason}")
+            raise RegionError(f"publication {quoted(self.id)}: {reason}")
 
 
 def _encodable(what: str, text: str) -> None:
-    """Turn down lone surrogates, which Python's strings may hold but no text does."""
+    """Reject lone surrogates, which Python's strings may hold but no text does."""
     try:
         text.encode()
     except UnicodeEncodeError as error:

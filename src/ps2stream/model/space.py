@@ -188,11 +188,13 @@ def cover(grid: Grid, bounds: Float64s, at: int, max_cells: int, level: int = 0)
     The region is ``bounds[at : at + 4]``.
     The paper posts a region into every cell it overlaps; a region the size of a continent
     would then be stored millions of times. Coarser levels bound that, at the price of one
-    more look-up a term for each level in use.
+    more look-up a term for each level in use. What touches all cells of a coarser level is put on the top
+    level, which is one cell.
     """
     column_a, column_b = column_of(grid, bounds[at]), column_of(grid, bounds[at + 2])
     row_a, row_b = row_of(grid, bounds[at + 1]), row_of(grid, bounds[at + 3])
     wraps = bounds[at] > bounds[at + 2]
+    finest = level
     while True:
         n = 1 << (grid.bits - level)
         first, last = column_a >> level, column_b >> level
@@ -204,8 +206,11 @@ def cover(grid: Grid, bounds: Float64s, at: int, max_cells: int, level: int = 0)
                 first, n_columns = 0, n
         n_rows = (row_b >> level) - (row_a >> level) + 1
         if n_columns * n_rows <= max_cells or level == grid.bits:
-            return Cover(level, first, n_columns, row_a >> level, n_rows)
+            break
         level += 1
+    if level > finest and n_columns * n_rows == n * n:
+        return Cover(grid.bits, 0, 1, 0, 1)
+    return Cover(level, first, n_columns, row_a >> level, n_rows)
 
 
 @kernel

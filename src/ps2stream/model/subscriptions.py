@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ps2stream.errors import PS2StreamError
+from ps2stream.errors import PS2StreamError, quoted
 from ps2stream.model.expressions import parse
+from ps2stream.model.limits import check_length
 from ps2stream.model.publications import Publication
 from ps2stream.model.space import Region
 from ps2stream.text.terms import terms_of
@@ -22,6 +23,8 @@ class Subscription:
     def __post_init__(self) -> None:
         if not self.id:
             raise PS2StreamError("the id of a subscription must be a non-empty string")
+        if reason := check_length("id", self.id):
+            raise PS2StreamError(f"subscription {quoted(self.id)}: {reason}")
         parse(self.expression)
 
     def matches(self, publication: Publication) -> bool:

@@ -64,9 +64,9 @@ class _Flattening:
 
     def _add_table(self, region: Region, units: list[tuple[Unit, int]], owners: list[int]) -> None:
         rows = [(unit.terms, worker) for unit, worker in units if unit.terms is not None]
-        places = np.concatenate([terms for terms, _ in rows])
+        positions = np.concatenate([terms for terms, _ in rows])
         workers = np.concatenate([np.full(len(terms), worker, np.int32) for terms, worker in rows])
-        terms = self._ground.digest.vocabulary[self._ground.table(region).terms[places]]
+        terms = self._ground.digest.vocabulary[self._ground.table(region).terms[positions]]
         order = np.argsort(terms)
         self._terms.append(terms[order])
         self._workers.append(workers[order])

@@ -39,7 +39,7 @@ class FrequencyPartitioner:
         self.bits = bits
         self.dense = dense
 
-    def plan(self, sample: Sample, n_workers: int, *, version: int = 1, seed: int = 0) -> Plan:
+    def plan(self, sample: Sample, n_workers: int, *, number: int = 1, seed: int = 0) -> Plan:
         digest = digest_of(sample)
         grid = Grid.over(dense_bounds(digest, self.dense), self.bits)
         table = all_terms(digest)
@@ -47,9 +47,9 @@ class FrequencyPartitioner:
         chosen = heaviest(weights, self.max_terms)
         terms = digest.vocabulary[table.terms[chosen]]
         h1 = owners_of_terms(grid.n_cells, terms, deal_out(weights[chosen], n_workers), n_workers)
-        return Plan(version, self.name, n_workers, grid, h1, digest.frequencies)
+        return Plan(number, self.name, n_workers, grid, h1, digest.frequencies)
 
 
 def heaviest(weights: Float64s, n: int) -> Int64s:
-    """Return the places of the ``n`` largest weights in ascending order; of equal ones the first."""
+    """Return the positions of the ``n`` largest weights in ascending order; of equal ones the first."""
     return np.sort(np.argsort(-weights, kind="stable")[:n])

@@ -42,12 +42,12 @@ class GridPartitioner:
         self.bits = bits
         self.dense = dense
 
-    def plan(self, sample: Sample, n_workers: int, *, version: int = 1, seed: int = 0) -> Plan:
+    def plan(self, sample: Sample, n_workers: int, *, number: int = 1, seed: int = 0) -> Plan:
         digest = digest_of(sample)
         grid = Grid.over(dense_bounds(digest, self.dense), self.bits)
         rates = rates_of(self.costs, digest.live_weight, digest.churn_weight)
         h1 = owners_of_cells(deal_out(cell_loads(grid, digest, rates), n_workers))
-        return Plan(version, self.name, n_workers, grid, h1, digest.frequencies)
+        return Plan(number, self.name, n_workers, grid, h1, digest.frequencies)
 
 
 def dense_bounds(sample: Sample | Digest, share: float) -> tuple[float, float, float, float]:

@@ -166,7 +166,7 @@ class Divisions:
         return len(self._ground.table(self.region).terms) > 0
 
     def by_space(self, n_parts: int) -> float:
-        """Return the load of so many boxes, the heaviest cut first; infinite where there are not so many."""
+        """Return the load of this many boxes, the heaviest cut first; infinite where there are fewer."""
         while len(self._by_space) < n_parts and self._leaves:
             load, _, leaf = heapq.heappop(self._leaves)
             found = self._ground.best_cut(leaf)
@@ -182,7 +182,7 @@ class Divisions:
         return self._by_space[n_parts - 1] if n_parts <= len(self._by_space) else math.inf
 
     def by_text(self, n_parts: int) -> float:
-        """Return the load of so many sets of terms; infinite where there are fewer terms."""
+        """Return the load of this many sets of terms; infinite where there are fewer terms."""
         if n_parts not in self._by_text:
             table = self._ground.table(self.region)
             if n_parts > len(table.terms):

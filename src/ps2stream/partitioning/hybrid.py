@@ -53,14 +53,14 @@ class HybridPartitioner:
         self.costs = costs
         self.settings = settings or HybridSettings()
 
-    def plan(self, sample: Sample, n_workers: int, *, version: int = 1, seed: int = 0) -> Plan:
+    def plan(self, sample: Sample, n_workers: int, *, number: int = 1, seed: int = 0) -> Plan:
         digest = digest_of(sample)
         grid = Grid.over(dense_bounds(digest, self.settings.dense), self.settings.bits)
         ground = Ground(digest, grid, self.costs)
         done = partition_workload(ground, n_workers, self.settings)
         tree, h1 = flatten(ground, done.root, done.units, done.merged.worker_of)
         estimate = Estimate(tuple(done.merged.loads.tolist()), self.costs, self.settings.sigma)
-        return Plan(version, self.name, n_workers, grid, h1, digest.frequencies, estimate, tree)
+        return Plan(number, self.name, n_workers, grid, h1, digest.frequencies, estimate, tree)
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,7 +155,7 @@ def numbers_of_partitions(divisions: list[Divisions], total: int, settings: Hybr
                 if least[i - 1, j - k] + cost < least[i, j]:
                     least[i, j] = least[i - 1, j - k] + cost
                     chosen[i, j] = k
-    # A region may not have so many parts: then as many as can be had.
+    # A region may not have this many parts: then as many as can be had.
     j = int(np.flatnonzero(np.isfinite(least[n]))[-1])
     numbers = []
     for i in range(n, 0, -1):
@@ -165,7 +165,7 @@ def numbers_of_partitions(divisions: list[Divisions], total: int, settings: Hybr
 
 
 def cost_of_parts(division: Divisions, n_parts: int, settings: HybridSettings) -> float:
-    """Return the load of a region in so many parts, the cheaper way; infinite where there is none."""
+    """Return the load of a region in this many parts, the cheaper way; infinite where there is none."""
     if goes_by_text(division, n_parts, settings):
         return division.by_text(n_parts)
     return division.by_space(n_parts)

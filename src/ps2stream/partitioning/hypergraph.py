@@ -57,7 +57,7 @@ class HypergraphSettings:
     ``epsilon``: by how much a part may outweigh the average.
     ``max_terms``: vertices, the heaviest terms; the hash of H1 spreads the others.
     ``min_pins``, ``max_pins``: publications with fewer such terms, or more, give no net.
-    ``max_nets``: of more different nets so many are drawn; the time grows with them.
+    ``max_nets``: of more different nets this many are drawn; the time grows with them.
     """
 
     epsilon: float = 0.03
@@ -78,7 +78,7 @@ class HypergraphPartitioner:
         self.costs = costs
         self.settings = settings or HypergraphSettings()
 
-    def plan(self, sample: Sample, n_workers: int, *, version: int = 1, seed: int = 0) -> Plan:
+    def plan(self, sample: Sample, n_workers: int, *, number: int = 1, seed: int = 0) -> Plan:
         digest = digest_of(sample)
         grid = Grid.over(dense_bounds(digest, self.settings.dense), self.settings.bits)
         table = all_terms(digest)
@@ -89,7 +89,7 @@ class HypergraphPartitioner:
         vertices[numbers] = np.arange(len(numbers))
         workers = self._workers(weights[chosen], digest.words, vertices, n_workers, seed)
         h1 = owners_of_terms(grid.n_cells, digest.vocabulary[numbers], workers, n_workers)
-        return Plan(version, self.name, n_workers, grid, h1, digest.frequencies)
+        return Plan(number, self.name, n_workers, grid, h1, digest.frequencies)
 
     def _workers(
         self, weights: Float64s, words: Ragged, vertices: Int32s, n_workers: int, seed: int

@@ -37,7 +37,7 @@ class KdTreePartitioner:
         self.bits = bits
         self.dense = dense
 
-    def plan(self, sample: Sample, n_workers: int, *, version: int = 1, seed: int = 0) -> Plan:
+    def plan(self, sample: Sample, n_workers: int, *, number: int = 1, seed: int = 0) -> Plan:
         digest = digest_of(sample)
         grid = Grid.over(dense_bounds(digest, self.dense), self.bits)
         cells = cells_of(grid, digest.lon, digest.lat, digest.bounds)
@@ -46,7 +46,7 @@ class KdTreePartitioner:
         rates = rates_of(self.costs, digest.live_weight, digest.churn_weight)
         tree = KdtTree(grid, _Planting(digest, cells, rates, cuts).node(all_held(grid, digest)))
         h1 = owners_of_cells(_cell_owners(tree))
-        return Plan(version, self.name, n_workers, grid, h1, digest.frequencies, tree=tree)
+        return Plan(number, self.name, n_workers, grid, h1, digest.frequencies, tree=tree)
 
 
 def running_sums(costs: Int64s) -> Int64s:

@@ -112,16 +112,16 @@ class KdtTree:
 
     def _lines(self, node: Node, indent: str) -> Iterator[str]:
         west, south, east, north = self.bounds_of(node.box)
-        place = f"[{west:.2f}, {south:.2f}, {east:.2f}, {north:.2f}]"
+        box = f"[{west:.2f}, {south:.2f}, {east:.2f}, {north:.2f}]"
         if isinstance(node, Split):
             at = self.bounds_of(node.high.box)[node.axis]
-            yield f"{indent}{place} split at {'lon' if node.axis == 0 else 'lat'} {at:.3f}"
+            yield f"{indent}{box} split at {'lon' if node.axis == 0 else 'lat'} {at:.3f}"
             yield from self._lines(node.low, indent + "  ")
             yield from self._lines(node.high, indent + "  ")
         elif isinstance(node, SpaceLeaf):
-            yield f"{indent}{place} space: worker {node.worker}, load {node.load:,.0f}"
+            yield f"{indent}{box} space: worker {node.worker}, load {node.load:,.0f}"
         else:
-            yield f"{indent}{place} text, {len(node.parts)} parts"
+            yield f"{indent}{box} text, {len(node.parts)} parts"
             for part in node.parts:
                 terms = f"{part.n_terms:,} terms"
                 yield f"{indent}  worker {part.worker}: {terms}, load {part.load:,.0f}"

@@ -27,7 +27,7 @@ class MetricPartitioner:
         self.bits = bits
         self.dense = dense
 
-    def plan(self, sample: Sample, n_workers: int, *, version: int = 1, seed: int = 0) -> Plan:
+    def plan(self, sample: Sample, n_workers: int, *, number: int = 1, seed: int = 0) -> Plan:
         digest = digest_of(sample)
         grid = Grid.over(dense_bounds(digest, self.dense), self.bits)
         table = all_terms(digest)
@@ -35,4 +35,4 @@ class MetricPartitioner:
         table = some_terms(table, np.flatnonzero(np.diff(table.publication_offsets)))
         parts = split_terms(table, n_workers, _PUBLICATIONS)
         h1 = owners_of_terms(grid.n_cells, digest.vocabulary[table.terms], parts.part_of, n_workers)
-        return Plan(version, self.name, n_workers, grid, h1, digest.frequencies)
+        return Plan(number, self.name, n_workers, grid, h1, digest.frequencies)

@@ -81,7 +81,7 @@ def _listed(h1: H1, table: int, term: np.uint64) -> int:
 
 @kernel
 def find_term(terms: UInt64s, low: int, high: int, term: np.uint64) -> int:
-    """Return the first place between two others, the latter left out, where a term is not above."""
+    """Return the first position between two others, the latter left out, where a term is not above."""
     while low < high:
         middle = (low + high) >> 1
         if terms[middle] < term:
@@ -94,8 +94,20 @@ def find_term(terms: UInt64s, low: int, high: int, term: np.uint64) -> int:
 @kernel
 def default_slot(term: np.uint64, first: int, stop: int) -> int:
     """Pick one of some default workers for a term that a table does not hold."""
-    # The low bits of a hash pick its place in tables; the high ones decide here.
+    # The low bits of a hash pick its slot in tables; the high ones decide here.
     return first + signed((term >> np.uint64(32)) % np.uint64(stop - first))
+
+
+def workers_of(h1: H1, table: int) -> Int64s:
+    """Return the workers that share the terms of a table, or of a renamed one."""
+    renamed = table - (len(h1.table_offsets) - 1)
+    if renamed >= 0:
+        return np.unique(h1.renames[renamed][workers_of(h1, int(h1.renamed_tables[renamed]))]).astype(
+            np.int64
+        )
+    terms = h1.table_workers[h1.table_offsets[table] : h1.table_offsets[table + 1]]
+    others = h1.default_workers[h1.default_offsets[table] : h1.default_offsets[table + 1]]
+    return np.unique(np.concatenate([terms, others])).astype(np.int64)
 
 
 def owners_of_terms(n_cells: int, terms: UInt64s, workers: Int32s, n_workers: int) -> H1:
@@ -150,9 +162,9 @@ def balance_of(loads: Sequence[float]) -> float:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """One version of the routing; ``tree`` and ``estimate`` say how a partitioner came to it."""
+    """Who owns what; ``tree`` and ``estimate`` say how a partitioner came to it."""
 
-    version: int
+    number: int
     partitioner: str
     n_workers: int
     grid: Grid
@@ -168,7 +180,7 @@ class Plan:
     def save(self, path: Path) -> None:
         """Write the plan so that a crash leaves the old file or the new one."""
         about = {
-            "version": self.version,
+            "number": self.number,
             "partitioner": self.partitioner,
             "n_workers": self.n_workers,
             "grid": self.grid._asdict(),
@@ -186,7 +198,7 @@ class Plan:
                 about = json.loads(str(file["about"]))
                 estimate, tree = about["estimate"], about["tree"]
                 plan = cls(
-                    about["version"],
+                    about["number"],
                     about["partitioner"],
                     int(about["n_workers"]),
                     Grid(**about["grid"]),
@@ -245,4 +257,4 @@ class Partitioner(Protocol):
 
     def __init__(self, costs: Costs) -> None: ...
 
-    def plan(self, sample: Sample, n_workers: int, *, version: int = 1, seed: int = 0) -> Plan: ...
+    def plan(self, sample: Sample, n_workers: int, *, number: int = 1, seed: int = 0) -> Plan: ...

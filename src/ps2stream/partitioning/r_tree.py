@@ -37,7 +37,7 @@ class RTreePartitioner:
         self.bits = bits
         self.dense = dense
 
-    def plan(self, sample: Sample, n_workers: int, *, version: int = 1, seed: int = 0) -> Plan:
+    def plan(self, sample: Sample, n_workers: int, *, number: int = 1, seed: int = 0) -> Plan:
         digest = digest_of(sample)
         grid = Grid.over(dense_bounds(digest, self.dense), self.bits)
         cells = cells_of(grid, digest.lon, digest.lat, digest.bounds)
@@ -49,7 +49,7 @@ class RTreePartitioner:
             box = leaf.box
             owners[box.row : box.row_stop, box.column : box.column_stop] = worker
         h1 = owners_of_cells(owners.reshape(-1))
-        return Plan(version, self.name, n_workers, grid, h1, digest.frequencies)
+        return Plan(number, self.name, n_workers, grid, h1, digest.frequencies)
 
 
 def tiles(cells: Cells, held: Held, n_leaves: int) -> list[Held]:

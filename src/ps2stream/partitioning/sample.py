@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ps2stream.arrays import Float64s, Int32s, Int64s, Ragged, UInt64s, frozen
+from ps2stream.arrays import Float64s, Int32s, Int64s, Ragged, UInt64s, frozen, ragged_rows
 from ps2stream.kernels import kernel
 from ps2stream.model.space import NO_LIMIT, WORLD, Grid, cell_seed, cell_term_key, column_of, cover, row_of
 from ps2stream.text.frequencies import Frequencies, count_terms, rarest_first
@@ -66,9 +66,9 @@ class Sample(NamedTuple):
 
 def some_of(sample: Sample, publications: Int64s, subscriptions: Int64s) -> Sample:
     """Keep some rows of a sample; it stands for the same stream."""
-    words, word_offsets = _taken(sample.terms.offsets, publications)
-    clauses, clause_offsets = _taken(sample.clause_offsets, subscriptions)
-    terms, term_offsets = _taken(sample.term_offsets, clauses)
+    words, word_offsets = ragged_rows(sample.terms.offsets, publications)
+    clauses, clause_offsets = ragged_rows(sample.clause_offsets, subscriptions)
+    terms, term_offsets = ragged_rows(sample.term_offsets, clauses)
     return sample._replace(
         lon=frozen(sample.lon[publications]),
         lat=frozen(sample.lat[publications]),
@@ -80,15 +80,8 @@ def some_of(sample: Sample, publications: Int64s, subscriptions: Int64s) -> Samp
     )
 
 
-def _taken(offsets: Int64s, rows: Int64s) -> tuple[Int64s, Int64s]:
-    """Return the places of the values of some ragged rows, and the offsets of what is taken."""
-    lengths = np.diff(offsets)[rows]
-    taken = np.concatenate([[0], np.cumsum(lengths)])
-    return np.arange(taken[-1]) + np.repeat(offsets[rows] - taken[:-1], lengths), taken
-
-
 class Entries(NamedTuple):
-    """Ragged pairs of a posting term (its place in the vocabulary) and an inverted list of a cell."""
+    """Ragged pairs of a posting term (its position in the vocabulary) and an inverted list of a cell."""
 
     offsets: Int64s
     terms: Int32s
@@ -226,10 +219,10 @@ def _count_standing(
     offsets = np.zeros(n + 1, np.int64)
     n_levels = 1
     for row in range(n):
-        place = cover(grid, bounds, 4 * row, max_cells)
+        area = cover(grid, bounds, 4 * row, max_cells)
         n_clauses = clause_offsets[row + 1] - clause_offsets[row]
-        offsets[row + 1] = offsets[row] + n_clauses * place.n_columns * place.n_rows
-        n_levels = max(n_levels, place.level + 1)
+        offsets[row + 1] = offsets[row] + n_clauses * area.n_columns * area.n_rows
+        n_levels = max(n_levels, area.level + 1)
     return offsets, n_levels
 
 
@@ -246,11 +239,11 @@ def _list_standing(
     offsets, terms, keys = out
     for row in range(len(clause_offsets) - 1):
         at = offsets[row]
-        place = cover(grid, bounds, 4 * row, max_cells)
-        last = (1 << (grid.bits - place.level)) - 1
-        for r in range(place.n_rows):
-            for c in range(place.n_columns):
-                seed = cell_seed(place.level, (place.column + c) & last, place.row + r)
+        area = cover(grid, bounds, 4 * row, max_cells)
+        last = (1 << (grid.bits - area.level)) - 1
+        for r in range(area.n_rows):
+            for c in range(area.n_columns):
+                seed = cell_seed(area.level, (area.column + c) & last, area.row + r)
                 for clause in range(clause_offsets[row], clause_offsets[row + 1]):
                     terms[at] = posting_terms[clause]
                     keys[at] = cell_term_key(seed, vocabulary[posting_terms[clause]])
@@ -279,10 +272,10 @@ def _list_reading(
                 if not is_posted[term]:
                     continue
                 key = cell_term_key(seed, vocabulary[term])
-                place = np.searchsorted(keys, key)
-                if place < len(keys) and keys[place] == key:
+                position = np.searchsorted(keys, key)
+                if position < len(keys) and keys[position] == key:
                     out.terms[at] = term
-                    out.lists[at] = place
+                    out.lists[at] = position
                     at += 1
         out.offsets[row + 1] = at
     return at
@@ -320,7 +313,7 @@ def cells_of(grid: Grid, lon: Float64s, lat: Float64s, bounds: Float64s) -> Cell
         column[i], row[i] = column_of(grid, lon[i]), row_of(grid, lat[i])
     spans = np.empty((4, n_subs), np.int32)
     for i in range(n_subs):
-        place = cover(grid, bounds, 4 * i, NO_LIMIT)
-        spans[0, i], spans[1, i] = place.column, place.n_columns
-        spans[2, i], spans[3, i] = place.row, place.n_rows
+        area = cover(grid, bounds, 4 * i, NO_LIMIT)
+        spans[0, i], spans[1, i] = area.column, area.n_columns
+        spans[2, i], spans[3, i] = area.row, area.n_rows
     return Cells(column, row, spans[0], spans[1], spans[2], spans[3], 1 << grid.bits)

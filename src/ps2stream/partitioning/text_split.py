@@ -2,7 +2,7 @@
 
 Text-partitioning sends a publication to every part that has one of its terms. Terms that occur
 together should be together, and still no part may hold too much. S3-TM (Basik et al.) takes terms
-by falling weight and gives each to the part it is most related to, of those with room for it.
+by falling weight and gives each to the part it is most related to, of those that can take it.
 The formula is reconstructed from the paper's abstract.
 """
 
@@ -188,7 +188,8 @@ def _some_rows(offsets: Int64s, values: Int32s, rows: Int64s) -> tuple[Int64s, I
         kept[i + 1] = kept[i] + offsets[rows[i] + 1] - offsets[rows[i]]
     out = np.empty(kept[-1], values.dtype)
     for i in range(len(rows)):
-        out[kept[i] : kept[i + 1]] = values[offsets[rows[i]] : offsets[rows[i] + 1]]
+        for j in range(kept[i + 1] - kept[i]):
+            out[kept[i] + j] = values[offsets[rows[i]] + j]
     return kept, out
 
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from ps2stream.arrays import Int64s, UInt8s, UInt32s, UInt64s
 from ps2stream.kernels import kernel, prefetch, signed
-from ps2stream.matching.layout import FOREVER
+from ps2stream.matching.contract import FOREVER
 from ps2stream.registry.layout import (
     N_ENDED,
     N_ID_BYTES,
@@ -20,7 +20,7 @@ from ps2stream.registry.layout import (
 )
 from ps2stream.text.hashing import xxh64
 
-#: How many updates ahead places of the map are asked for.
+#: How many updates ahead slots of the map are asked for.
 _AHEAD = 12
 
 
@@ -57,26 +57,26 @@ def _same_id(ids: IdMap, version: int, data: UInt8s, start: int, stop: int) -> b
 
 @kernel
 def find_id(ids: IdMap, key: np.uint64, data: UInt8s, start: int, stop: int) -> int:
-    """Return the place of an id in the map, or the free place where it belongs."""
+    """Return the slot of an id in the map, or the free slot where it belongs."""
     last = len(ids.hashes) - 1
-    place = signed(key) & last
-    while ids.versions[place] != 0:
-        if ids.hashes[place] == key and _same_id(ids, signed(ids.versions[place]) - 1, data, start, stop):
-            return place
-        place = (place + 1) & last
-    return place
+    slot = signed(key) & last
+    while ids.versions[slot] != 0:
+        if ids.hashes[slot] == key and _same_id(ids, signed(ids.versions[slot]) - 1, data, start, stop):
+            return slot
+        slot = (slot + 1) & last
+    return slot
 
 
 @kernel
 def _ask_for_place(ids: IdMap, key: np.uint64) -> None:
-    place = signed(key) & (len(ids.hashes) - 1)
-    prefetch(ids.hashes, place)
-    prefetch(ids.versions, place)
+    slot = signed(key) & (len(ids.hashes) - 1)
+    prefetch(ids.hashes, slot)
+    prefetch(ids.versions, slot)
 
 
 @kernel
 def apply(arrays: RegistryArrays, updates: IdUpdates, verdicts: Verdicts) -> None:
-    """Begin and end versions; the caller made room and fills in regions and postings."""
+    """Begin and end versions; the caller grew the arrays and fills in regions and postings."""
     ids, seq_to = id_map_of(arrays), arrays.seq_to
     keys, offsets, data = updates.id_hash, updates.id_offsets, updates.id_data
     head = arrays.head
@@ -85,8 +85,8 @@ def apply(arrays: RegistryArrays, updates: IdUpdates, verdicts: Verdicts) -> Non
         if row + _AHEAD < len(keys):
             _ask_for_place(ids, keys[row + _AHEAD])
         start, stop = offsets[row], offsets[row + 1]
-        place = find_id(ids, keys[row], data, start, stop)
-        current = signed(ids.versions[place]) - 1
+        slot = find_id(ids, keys[row], data, start, stop)
+        current = signed(ids.versions[slot]) - 1
         is_live = current >= 0 and seq_to[current] == FOREVER
         verdicts.ended_version[row] = -1
         verdicts.is_unknown[row] = not (is_live or updates.is_subscribe[row])
@@ -102,9 +102,9 @@ def apply(arrays: RegistryArrays, updates: IdUpdates, verdicts: Verdicts) -> Non
                 n_bytes += 1
             ids.names[2 * version + 3] = n_bytes
             n_ids += current < 0
-            ids.hashes[place] = keys[row]
+            ids.hashes[slot] = keys[row]
             version += 1
-            ids.versions[place] = version
+            ids.versions[slot] = version
     head[N_VERSIONS], head[N_ID_BYTES], head[N_ENDED], head[N_IDS] = version, n_bytes, n_ended, n_ids
 
 
@@ -117,8 +117,8 @@ def refill_map(arrays: RegistryArrays, hashes: UInt64s) -> None:
         if version + _AHEAD < len(hashes):
             _ask_for_place(ids, hashes[version + _AHEAD])
         start, stop = ids.names[2 * version + 1], ids.names[2 * version + 3]
-        place = find_id(ids, hashes[version], ids.id_data, start, stop)
-        n_ids += ids.versions[place] == 0
-        ids.hashes[place] = hashes[version]
-        ids.versions[place] = version + 1
+        slot = find_id(ids, hashes[version], ids.id_data, start, stop)
+        n_ids += ids.versions[slot] == 0
+        ids.hashes[slot] = hashes[version]
+        ids.versions[slot] = version + 1
     arrays.head[N_IDS] = n_ids

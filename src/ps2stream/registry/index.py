@@ -17,19 +17,20 @@ from ps2stream.arrays import (
     n_bytes,
     open_struct,
 )
+from ps2stream.arrow import COPY_MARGIN, buffer_for, spans_of, string_array
 from ps2stream.errors import StateError
-from ps2stream.matching.layout import FOREVER
+from ps2stream.matching.contract import FOREVER
 from ps2stream.model.schemas import BEFORE_ALL_SEQS
 from ps2stream.registry.apply import apply, hash_ids, refill_map
 from ps2stream.registry.layout import (
     DTYPES,
     INITIAL_SIZES,
+    INTERVAL_BITS,
     N_ENDED,
     N_ID_BYTES,
+    N_INTERVALS,
     N_POSTINGS,
-    N_STRETCHES,
     N_VERSIONS,
-    STRETCH_BITS,
     IdUpdates,
     RegistryArrays,
     Verdicts,
@@ -37,12 +38,10 @@ from ps2stream.registry.layout import (
 )
 from ps2stream.registry.naming import copy_ids, directory_of, extend_directory, find_ids, find_versions
 from ps2stream.routing.layout import Postings
-from ps2stream.text.spans import spans_of
-from ps2stream.text.strings import ROOM, room_for, string_array
 
-#: Up to so many stretches the directory may have; beyond, one for so many versions.
-_FEW_STRETCHES = 1024
-_VERSIONS_PER_STRETCH = 16
+#: Up to this many intervals the directory may have; beyond, one for this many versions.
+_FEW_INTERVALS = 1024
+_VERSIONS_PER_INTERVAL = 16
 
 
 class Registry:
@@ -95,7 +94,7 @@ class Registry:
         self._grow("seq_to", n_versions)
         self._grow("posting_offsets", n_versions + 1)
         self._grow("bounds", 4 * n_versions)
-        self._grow("id_data", int(head[N_ID_BYTES]) + len(updates.id_data) + ROOM)
+        self._grow("id_data", int(head[N_ID_BYTES]) + len(updates.id_data) + COPY_MARGIN)
         self._reserve_map(n_versions)
         verdicts = Verdicts(np.empty(len(seq), np.bool_), np.empty(len(seq), np.int64))
         apply(self._arrays, updates, verdicts)
@@ -177,7 +176,7 @@ class Registry:
         n_bytes = find_ids(directory_of(self._arrays), frozen(seqs), starts, offsets[1:])
         if n_bytes < 0:
             raise _unknown()
-        data = room_for(n_bytes)
+        data = buffer_for(n_bytes)
         copy_ids(self._arrays.id_data, starts, offsets, data)
         return string_array(offsets, data)
 
@@ -224,17 +223,17 @@ class Registry:
         refill_map(self._arrays, hashes)
 
     def _extend_directory(self, first: int) -> None:
-        """Enter the versions from ``first`` on; make all stretches longer when they have become too many."""
+        """Enter the versions from ``first`` on; make all intervals longer when they have become too many."""
         head, names = self._arrays.head, self._arrays.names
         n_versions = int(head[N_VERSIONS])
         if first == n_versions:
             return
         span = int(names[2 * (n_versions - 1)]) - int(names[0])
-        most = max(_FEW_STRETCHES, n_versions // _VERSIONS_PER_STRETCH)
-        if span >> int(head[STRETCH_BITS]) >= most:
-            head[STRETCH_BITS] = (2 * span // most).bit_length()
-            head[N_STRETCHES] = first = 0
-        self._grow("directory", (span >> int(head[STRETCH_BITS])) + 1)
+        most = max(_FEW_INTERVALS, n_versions // _VERSIONS_PER_INTERVAL)
+        if span >> int(head[INTERVAL_BITS]) >= most:
+            head[INTERVAL_BITS] = (2 * span // most).bit_length()
+            head[N_INTERVALS] = first = 0
+        self._grow("directory", (span >> int(head[INTERVAL_BITS])) + 1)
         extend_directory(self._arrays, first)
 
     def _grow(self, name: str, size: int) -> None:

@@ -1,7 +1,7 @@
 """The registry's memory: every version of every subscription that can still match.
 
 Versions are appended in the order of their seq. A directory says which is the first version of each
-stretch of seqs, all stretches being equally long, and where seqs come evenly the place within it can be
+interval of seqs, all intervals being equally long, and where seqs come evenly the place within it can be
 computed: a seq is found with one access instead of a bisection. What that access brings is all that naming
 needs but the bytes of the id. A table by id finds the newest version of an id.
 """
@@ -14,20 +14,20 @@ import numpy as np
 import numpy.typing as npt
 
 from ps2stream.arrays import Float64s, Int64s, UInt8s, UInt32s, UInt64s, table_size
-from ps2stream.text.strings import ROOM
+from ps2stream.arrow import COPY_MARGIN
 
 # Positions in `head`.
-N_VERSIONS, N_ID_BYTES, N_POSTINGS, N_ENDED, N_IDS, N_STRETCHES, STRETCH_BITS = range(7)
+N_VERSIONS, N_ID_BYTES, N_POSTINGS, N_ENDED, N_IDS, N_INTERVALS, INTERVAL_BITS = range(7)
 HEAD_SIZE = 8
 
 
 class RegistryArrays(NamedTuple):
     head: Int64s
     names: Int64s  # two a version: its seq, and where its id starts; the next one's start ends it
-    directory: UInt32s  # the first version of a stretch of 2**STRETCH_BITS seqs, or of the next that has one
+    directory: UInt32s  # the first version of each 2**INTERVAL_BITS seqs, or of the next that has one
     seq_to: Int64s
     bounds: Float64s  # four a version
-    id_data: UInt8s  # with some room behind
+    id_data: UInt8s  # with some bytes to spare behind
     posting_offsets: Int64s  # one more than there are versions
     posting_terms: UInt64s  # the rarest term of each clause
     map_hash: UInt64s  # open addressing by the hash of an id
@@ -70,10 +70,10 @@ def needed_sizes(arrays: RegistryArrays) -> dict[str, int]:
     ids = max(int(head[N_IDS]) + 1, table_size(arrays.map_hash, arrays.map_version))
     return {
         "names": 2 * (n_versions + 1),
-        "directory": int(head[N_STRETCHES]),
+        "directory": int(head[N_INTERVALS]),
         "seq_to": n_versions,
         "bounds": 4 * n_versions,
-        "id_data": int(head[N_ID_BYTES]) + ROOM,
+        "id_data": int(head[N_ID_BYTES]) + COPY_MARGIN,
         "posting_offsets": n_versions + 1,
         "posting_terms": int(head[N_POSTINGS]),
         "map_hash": ids,

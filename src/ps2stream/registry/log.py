@@ -14,6 +14,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
+from dataclasses import asdict
 from pathlib import Path
 
 import pyarrow as pa
@@ -21,7 +22,7 @@ import pyarrow as pa
 from ps2stream.errors import StateError
 from ps2stream.files import whole_file
 from ps2stream.registry.segments import SEGMENT
-from ps2stream.routing.versions import RoutingVersion, RoutingVersions
+from ps2stream.routing.routing import PlanNumbers, Routing
 
 _ROUTING = b"routing"
 _NAME = re.compile(r"(snapshot|batch)-(\d{12})\.arrow")
@@ -33,11 +34,11 @@ class SubscriptionLog:
     def __init__(self, directory: Path) -> None:
         self.directory = directory
 
-    def append(self, batch_id: int, segment: pa.RecordBatch, routing: RoutingVersions) -> None:
+    def append(self, batch_id: int, segment: pa.RecordBatch, routing: PlanNumbers) -> None:
         """Add the segment of a batch; on return it is on disk."""
         self._write(f"batch-{batch_id:012}.arrow", segment, routing)
 
-    def snapshot(self, batch_id: int, live: pa.RecordBatch, routing: RoutingVersions) -> None:
+    def snapshot(self, batch_id: int, live: pa.RecordBatch, routing: PlanNumbers) -> None:
         """Replace everything up to a batch by what is alive after it."""
         self._write(f"snapshot-{batch_id:012}.arrow", live, routing)
         for kind, number, path in self._files():
@@ -62,14 +63,14 @@ class SubscriptionLog:
             if wanted and (upto is None or number <= upto):
                 yield number, self._read(path)
 
-    def routing(self) -> RoutingVersions | None:
+    def routing(self) -> PlanNumbers | None:
         """Return by which plans the stream is routed after the newest batch; None while the log is empty."""
         newest = max(self._files(), key=lambda file: file[1], default=None)
         if newest is None:
             return None
         _, schema = self._open(newest[2])
         try:
-            return tuple(RoutingVersion(*each) for each in json.loads(schema.metadata[_ROUTING]))
+            return Routing(**json.loads(schema.metadata[_ROUTING]))
         except (KeyError, TypeError, ValueError) as error:
             raise StateError(
                 f"subscription log {newest[2]} does not say by which plan it is routed"
@@ -81,9 +82,9 @@ class SubscriptionLog:
         found = ((_NAME.fullmatch(path.name), path) for path in self.directory.iterdir())
         return [(match[1], int(match[2]), path) for match, path in found if match]
 
-    def _write(self, name: str, segment: pa.RecordBatch, routing: RoutingVersions) -> None:
+    def _write(self, name: str, segment: pa.RecordBatch, routing: PlanNumbers) -> None:
         self.directory.mkdir(parents=True, exist_ok=True)
-        schema = SEGMENT.with_metadata({_ROUTING: json.dumps(routing).encode()})
+        schema = SEGMENT.with_metadata({_ROUTING: json.dumps(asdict(routing)).encode()})
         with whole_file(self.directory / name) as file, pa.ipc.new_file(file, schema) as writer:
             writer.write_batch(segment)
 

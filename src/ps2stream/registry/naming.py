@@ -11,31 +11,31 @@ from typing import NamedTuple
 import numpy as np
 
 from ps2stream.arrays import Int32s, Int64s, UInt32s
+from ps2stream.arrow import copy_bytes
 from ps2stream.kernels import kernel, prefetch, signed
-from ps2stream.registry.layout import N_STRETCHES, N_VERSIONS, STRETCH_BITS, RegistryArrays
+from ps2stream.registry.layout import INTERVAL_BITS, N_INTERVALS, N_VERSIONS, RegistryArrays
 from ps2stream.text.hashing import Bytes
-from ps2stream.text.strings import copy_bytes
 
-#: So many lines are on their way at once.
+#: This many lines are on their way at once.
 _BLOCK = 64
 #: How many ids ahead bytes are asked for.
 _AHEAD = 24
-#: With fewer bits to a stretch, its length times the versions in it fits into a word.
+#: With fewer bits to an interval, its length times the versions in it fits into a word.
 _MANY_BITS = 32
 
 
 @kernel
 def extend_directory(arrays: RegistryArrays, first: int) -> None:
-    """Enter the versions from ``first`` on; the caller made room."""
+    """Enter the versions from ``first`` on; the caller grew the arrays."""
     head, names, directory = arrays.head, arrays.names, arrays.directory
-    bits = np.uint64(head[STRETCH_BITS])
-    n_stretches = head[N_STRETCHES]
+    bits = np.uint64(head[INTERVAL_BITS])
+    n_intervals = head[N_INTERVALS]
     for version in range(first, head[N_VERSIONS]):
-        stretch = signed(_distance(names[0], names[2 * version]) >> bits)
-        while n_stretches <= stretch:
-            directory[n_stretches] = version
-            n_stretches += 1
-    head[N_STRETCHES] = n_stretches
+        interval = signed(_distance(names[0], names[2 * version]) >> bits)
+        while n_intervals <= interval:
+            directory[n_intervals] = version
+            n_intervals += 1
+    head[N_INTERVALS] = n_intervals
 
 
 @kernel
@@ -48,32 +48,32 @@ class Directory(NamedTuple):
     """As much of a registry as finding takes; kernels that get all of it spend their time passing it on."""
 
     names: Int64s
-    stretches: UInt32s
+    intervals: UInt32s
     first_seq: np.int64  # of numpy also uncompiled, where it is taken as unsigned
-    stretch_bits: int
-    n_stretches: int
+    interval_bits: int
+    n_intervals: int
     n_versions: int
 
 
 def directory_of(arrays: RegistryArrays) -> Directory:
     """View the directory of a registry."""
     head = arrays.head
-    bits, n_stretches, n_versions = map(int, (head[STRETCH_BITS], head[N_STRETCHES], head[N_VERSIONS]))
-    return Directory(arrays.names, arrays.directory, arrays.names[0], bits, n_stretches, n_versions)
+    bits, n_intervals, n_versions = map(int, (head[INTERVAL_BITS], head[N_INTERVALS], head[N_VERSIONS]))
+    return Directory(arrays.names, arrays.directory, arrays.names[0], bits, n_intervals, n_versions)
 
 
 @kernel
 def _guess(directory: Directory, seq: np.int64) -> int:
-    """Return where a version would be if the seqs of its stretch came evenly; -1 where none can be."""
-    distance, bits = _distance(directory.first_seq, seq), np.uint64(directory.stretch_bits)
+    """Return where a version would be if the seqs of its interval came evenly; -1 where none can be."""
+    distance, bits = _distance(directory.first_seq, seq), np.uint64(directory.interval_bits)
     # Compared as unsigned numbers, too: one that is very far would be negative as a signed one.
-    if seq < directory.first_seq or distance >> bits >= np.uint64(directory.n_stretches):
+    if seq < directory.first_seq or distance >> bits >= np.uint64(directory.n_intervals):
         return -1
     start, stop = _versions_in(directory, signed(distance >> bits))
     if start == stop:
         return -1
     into = distance & ((np.uint64(1) << bits) - np.uint64(1))
-    if directory.stretch_bits < _MANY_BITS:
+    if directory.interval_bits < _MANY_BITS:
         return start + signed((np.uint64(stop - start) * into) >> bits)
     # As floats, since the product would not fit; rounded, that may reach the end.
     share = float(into) / float(np.uint64(1) << bits)
@@ -81,11 +81,11 @@ def _guess(directory: Directory, seq: np.int64) -> int:
 
 
 @kernel
-def _versions_in(directory: Directory, stretch: int) -> tuple[int, int]:
-    """Return the first version of a stretch, and the first one behind it."""
-    is_last = stretch + 1 == directory.n_stretches
-    stop = directory.n_versions if is_last else signed(directory.stretches[stretch + 1])
-    return signed(directory.stretches[stretch]), stop
+def _versions_in(directory: Directory, interval: int) -> tuple[int, int]:
+    """Return the first version of an interval, and the first one behind it."""
+    is_last = interval + 1 == directory.n_intervals
+    stop = directory.n_versions if is_last else signed(directory.intervals[interval + 1])
+    return signed(directory.intervals[interval]), stop
 
 
 @kernel
@@ -94,8 +94,8 @@ def _search(directory: Directory, seq: np.int64, guess: int) -> int:
     names = directory.names
     if guess < 0:
         return -1
-    stretch = signed(_distance(directory.first_seq, seq) >> np.uint64(directory.stretch_bits))
-    low, high = _versions_in(directory, stretch)
+    interval = signed(_distance(directory.first_seq, seq) >> np.uint64(directory.interval_bits))
+    low, high = _versions_in(directory, interval)
     step = 1
     if names[2 * guess] < seq:
         low = guess + 1

@@ -14,12 +14,12 @@ store the same version in another form. A snapshot is a segment that begins ever
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
-from ps2stream.arrays import Int64s, Ragged, frozen
+from ps2stream.arrays import Int64s, frozen
+from ps2stream.arrow import large_lists, pick, ragged_of
 from ps2stream.kernels import kernel
-from ps2stream.matching.layout import FOREVER, Subscriptions
+from ps2stream.matching.contract import FOREVER, Subscriptions
 
 BEGIN, END, MOVE, DROP = range(4)
 
@@ -41,21 +41,9 @@ SEGMENT = pa.schema(
 BOUNDS = ("min_lon", "min_lat", "max_lon", "max_lat")
 
 
-def large_lists(values: pa.Array, *offsets: Int64s) -> pa.Array:
-    """Nest ``values`` in lists, innermost offsets first."""
-    for level in offsets:
-        values = pa.LargeListArray.from_arrays(pa.array(level, pa.int64()), values)
-    return values
-
-
 def changes(segment: pa.RecordBatch, change: int) -> pa.RecordBatch:
     """Pick the rows of one kind."""
     return pick(segment, segment.column("change").to_numpy() == change)
-
-
-def pick(rows: pa.RecordBatch, is_wanted: npt.NDArray[np.bool_]) -> pa.RecordBatch:
-    """Filter rows; Arrow would copy them, lists within lists, also where all of them stay."""
-    return rows if is_wanted.all() else rows.filter(pa.array(is_wanted))
 
 
 def begin_rows(
@@ -127,17 +115,6 @@ def bounds_of(batch: pa.RecordBatch) -> np.ndarray:
     """Return the regions of a batch, four numbers a row."""
     columns = [batch.column(name).to_numpy(zero_copy_only=False) for name in BOUNDS]
     return np.column_stack(columns).reshape(-1) if batch.num_rows else np.empty(0)
-
-
-def ragged_of(lists: pa.Array, flat: bool = True) -> Ragged:
-    """View a list array as values and offsets; offsets start at 0 whatever slice it is."""
-    if len(lists) == 0:
-        values = lists.values[:0]
-        return Ragged(values.to_numpy() if flat else values, np.zeros(1, np.int64))
-    offsets = lists.offsets.to_numpy()
-    values = lists.values[int(offsets[0]) : int(offsets[-1])]
-    shifted = offsets.astype(np.int64) - int(offsets[0])
-    return Ragged(values.to_numpy(zero_copy_only=True) if flat else values, shifted)
 
 
 @kernel

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import functools
 from dataclasses import dataclass
 
 import numpy as np
@@ -34,7 +34,9 @@ from ps2stream.routing.layout import (
     needed_sizes,
 )
 from ps2stream.routing.route import Flags, fan_out, mark_asked, mark_live, name_owners
-from ps2stream.routing.update import Destinations, count_in, destinations, group, has_room, rehash
+from ps2stream.routing.routing import Routing
+from ps2stream.routing.tiles import Tiles, tiles_of
+from ps2stream.routing.update import Destinations, count_in, destinations, group, has_capacity, rehash
 
 #: Up to this many cells a region is counted on the finest level of H2.
 MAX_CELLS = 64
@@ -47,7 +49,7 @@ H2_BITS = 6
 class Routed:
     """For every term of a batch of publications its worker, and for every worker its publications.
 
-    ``owners`` has a row for each version of the routing, newest first.
+    ``owners`` has a row for each part of the routing, the newest first.
     """
 
     owners: Int32s
@@ -98,7 +100,7 @@ class GridT:
     def marks_of(self, postings: Postings) -> Destinations:
         """Mark, a row a subscription and a column a worker, who has to store it."""
         marks = np.zeros((len(postings.offsets) - 1, self.plan.n_workers), np.bool_)
-        destinations(self.plan.h1, self.plan.grid, postings, marks)
+        destinations(self.plan.h1, self._tiles, self.plan.grid, postings, marks)
         return marks
 
     def workers_of(self, postings: Postings) -> Ragged:
@@ -129,6 +131,11 @@ class GridT:
         mark_live(self._h2, self.h2_grid, (lon, lat), terms.offsets, terms.values, owners)
         name_owners(self.plan.h1, self.plan.grid, (lon, lat), terms.offsets, terms.values, owners)
 
+    @functools.cached_property
+    def _tiles(self) -> Tiles:
+        # Whoever routes only publications does without.
+        return tiles_of(self.plan.h1, self.plan.grid.bits)
+
     def _count(self, postings: Postings, sign: int) -> None:
         row = 0
         while True:
@@ -136,36 +143,36 @@ class GridT:
             if row == len(postings.offsets) - 1:
                 return
             n_clauses = int(postings.offsets[row + 1] - postings.offsets[row])
-            cells = self._with_room("cells", N_KEYS, MAX_CELLS * n_clauses)
-            terms = self._with_room("terms", N_TERM_KEYS, n_clauses)
+            cells = self._with_capacity("cells", N_KEYS, MAX_CELLS * n_clauses)
+            terms = self._with_capacity("terms", N_TERM_KEYS, n_clauses)
             self._h2 = self._h2._replace(cells=cells, terms=terms)
 
-    def _with_room(self, name: str, n_keys: int, n_new: int) -> UInt64s:
-        """Return a table with room for more keys: the present one, or another with what is live in it."""
+    def _with_capacity(self, name: str, n_keys: int, n_new: int) -> UInt64s:
+        """Return a table with capacity for more keys: the present one, or another with what is live in it."""
         head = self._h2.head
         table: UInt64s = getattr(self._h2, name)
-        n_live, n_places = n_keys + 1, n_keys + 2
-        if has_room(table, int(head[n_keys]) + n_new):
+        n_live, n_slots = n_keys + 1, n_keys + 2
+        if has_capacity(table, int(head[n_keys]) + n_new):
             return table
         # Dead keys may be what fills the table: double only where live ones do.
         needed = int(head[n_live]) + n_new
-        roomy = self._storage.create(name, np.uint64, max(len(table), 1 << (2 * needed).bit_length()))
-        head[n_keys], head[n_places] = rehash(table, roomy), len(roomy)
-        return roomy
+        larger = self._storage.create(name, np.uint64, max(len(table), 1 << (2 * needed).bit_length()))
+        head[n_keys], head[n_slots] = rehash(table, larger), len(larger)
+        return larger
 
 
-def asked_rows(versions: Sequence[GridT], terms: Ragged) -> Int64s:
+def asked_rows(grid_ts: Routing[GridT], terms: Ragged) -> Int64s:
     """Return the publications that anybody may wait for; their terms need not be sorted yet."""
     asked = np.zeros(terms.n_rows, np.bool_)
-    for grid_t in versions:
+    for grid_t in grid_ts.parts:
         grid_t.mark_asked(terms, asked)
     return np.flatnonzero(asked)
 
 
-def route_by(versions: Sequence[GridT], lon: Float64s, lat: Float64s, terms: Ragged) -> Routed:
-    """Send publications to the workers that own one of their live terms under any version."""
-    owners = np.empty((len(versions), len(terms.values)), np.int32)
-    for grid_t, row in zip(versions, owners, strict=True):
+def route_by(grid_ts: Routing[GridT], lon: Float64s, lat: Float64s, terms: Ragged) -> Routed:
+    """Send publications to the workers that own one of their live terms by any plan."""
+    owners = np.empty((len(grid_ts.parts), len(terms.values)), np.int32)
+    for grid_t, row in zip(grid_ts.parts, owners, strict=True):
         grid_t.find_owners(lon, lat, terms, row)
-    rows, starts, n_discarded = fan_out(terms.offsets, owners, versions[0].plan.n_workers)
+    rows, starts, n_discarded = fan_out(terms.offsets, owners, grid_ts.newest.plan.n_workers)
     return Routed(owners, Ragged(rows, starts), int(n_discarded))

@@ -5,7 +5,7 @@ cell: a counted set of (level, cell, term). The paper's H2 maps to workers; here
 what H1 says for that cell and term, so nothing is stored twice. Counts make H2 shrink again.
 
 A second, far smaller set counts the terms alone. Most terms of a stream are nobody's, wherever they are
-written, and are turned down there before any cell is looked at.
+written, and are rejected there before any cell is looked at.
 """
 
 from __future__ import annotations

@@ -14,6 +14,7 @@ import pyarrow as pa
 
 from ps2stream.errors import ExpressionError
 from ps2stream.model.expressions import Expression, parse
+from ps2stream.model.limits import check_length, shortened
 from ps2stream.model.matches import Match
 from ps2stream.model.schemas import AFTER_ALL_SEQS, BEFORE_ALL_SEQS, EVENTS, PUBLISH, SUBSCRIBE, UNSUBSCRIBE
 from ps2stream.text.terms import terms_of
@@ -36,7 +37,7 @@ class Event(NamedTuple):
 
 
 class Rejection(NamedTuple):
-    """An event that was left out."""
+    """An event that was left out; of an op or id that is too long, the beginning."""
 
     seq: int | None
     op: str | None
@@ -83,7 +84,7 @@ def run(events: Iterable[Event] | pa.Table | pa.RecordBatch, stop_words: Iterabl
             else:
                 raise _RejectedError
         except _RejectedError:
-            outcome.rejected.append(Rejection(event.seq, event.op, event.id))
+            outcome.rejected.append(_rejection(event))
         # A rejected event has taken its place in the order all the same.
         if event.seq is not None and last_seq < event.seq < AFTER_ALL_SEQS:
             last_seq = event.seq
@@ -96,10 +97,14 @@ def _rows(events: Iterable[Event] | pa.Table | pa.RecordBatch) -> Iterable[Event
     return events
 
 
+def _rejection(event: Event) -> Rejection:
+    return Rejection(event.seq, event.op and shortened(event.op), event.id and shortened(event.id))
+
+
 def _place_and_name(event: Event, last_seq: int) -> tuple[int, str]:
     if event.seq is None or not last_seq < event.seq < AFTER_ALL_SEQS:
         raise _RejectedError
-    if not event.id:
+    if not event.id or check_length("id", event.id):
         raise _RejectedError
     return event.seq, event.id
 
@@ -108,7 +113,7 @@ def _matches(
     event: Event, seq: int, event_id: str, live: Iterable[_Subscription], stopped: frozenset[str]
 ) -> list[Match]:
     lon, lat = _coordinate(event.lon, 180), _coordinate(event.lat, 90)
-    if event.text is None:
+    if event.text is None or check_length("text", event.text):
         raise _RejectedError
     terms = terms_of(event.text) - stopped
     return [

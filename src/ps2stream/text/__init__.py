@@ -5,6 +5,7 @@ normalisation and case folding (:func:`ps2stream.text.terms.terms_of` is the def
 Everything after this package works on the 64-bit hashes of terms and never sees a string.
 
     terms       the definition, in one line of Python
+    marks       runs of combining marks, which normalising is slow at, parted
     spans       an Arrow string array as one flat buffer of bytes plus offsets
     hashing     XXH64 of a span of bytes, and what a collision would mean
     tokenizer   texts -> sorted distinct term hashes, row by row

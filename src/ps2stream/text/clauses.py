@@ -16,6 +16,7 @@ import numpy as np
 import pyarrow as pa
 
 from ps2stream.arrays import Int64s, Ragged, UInt64s
+from ps2stream.arrow import Spans, spans_of
 from ps2stream.errors import ExpressionError
 from ps2stream.model.expressions import parse
 from ps2stream.text.characters import characters
@@ -23,7 +24,6 @@ from ps2stream.text.foreign import cut_foreign
 from ps2stream.text.hashing import hash_term
 from ps2stream.text.lexer import Tokens, lex, spell_out
 from ps2stream.text.normal_form import Clauses, normalize
-from ps2stream.text.spans import Spans, spans_of
 from ps2stream.text.stops import stop_table
 from ps2stream.text.tokenizer import Tokenizer, fold_ascii, splice
 

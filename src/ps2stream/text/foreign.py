@@ -22,9 +22,10 @@ from ps2stream.text.characters import (
     pair_slot,
 )
 from ps2stream.text.hashing import Bytes, xxh64
+from ps2stream.text.marks import MAX_MARKS
 from ps2stream.text.stops import is_stopped
 
-#: No character becomes more than so many times its bytes: one of Arabic, of 3 bytes, becomes 18 letters.
+#: No character becomes more than this many times its bytes: one of Arabic, of 3 bytes, becomes 18 letters.
 GROWTH = 12
 _NO_BASE = 0
 
@@ -108,8 +109,8 @@ def cut_foreign(
         at, stop = offsets[rows[i]], offsets[rows[i] + 1]
         part = last_part = 0  # what is still to come of a string
         n = before = 0  # bytes of the term so far, and without its last character
-        # Of marks: the class of the last one, and of the last one that was not composed.
-        mark = rank = 0
+        # Of marks: how many in a row, the class of the last one, and of the last one that was not composed.
+        n_marks = mark = rank = 0
         base, leads, closed = _NO_BASE, 0, False
         is_hard = False
         has_ended = False
@@ -131,7 +132,9 @@ def cut_foreign(
                 if action >> KIND == MARK:
                     at += size
                     # Marks are composed in the order of their classes, and of one class only the first.
-                    if closed or action & CODE < mark:
+                    # What follows on thirty does not compose: the road through Python parts it from them.
+                    n_marks += 1
+                    if closed or action & CODE < mark or n_marks > MAX_MARKS:
                         is_hard = True
                         break
                     mark = action & CODE
@@ -147,7 +150,7 @@ def cut_foreign(
                         n = _append(action & CODE, term, before)
                     leads = ANY
                     continue
-                mark = 0
+                mark = n_marks = 0
                 if rank > 0:  # a mark that was not composed parts words: read this character again after it
                     action = leads = rank = 0
                 else:

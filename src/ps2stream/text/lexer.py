@@ -15,10 +15,11 @@ from typing import NamedTuple
 import numpy as np
 
 from ps2stream.arrays import Int64s, Ragged, UInt8s, UInt64s
+from ps2stream.arrow import Spans
 from ps2stream.kernels import kernel, signed
 from ps2stream.model.expressions import MAX_DEPTH
+from ps2stream.model.limits import MAX_EXPRESSION_BYTES
 from ps2stream.text.hashing import Bytes, xxh64
-from ps2stream.text.spans import Spans
 from ps2stream.text.tokenizer import ASCII_WORD
 
 #: What a token is: a term by its hash, a keyword by its number, or one of three that have no value.
@@ -83,8 +84,8 @@ def lex(spans: Spans, folded: Bytes) -> Tokens:
 def spell_out(tokens: Tokens, keywords: Ragged) -> Tokens:
     """Put the terms of keywords in their place; a row with a keyword that has none loses its tokens."""
     n_rows = len(tokens.offsets) - 1
-    room = len(tokens.kinds) + len(keywords.values)
-    kinds, values = np.empty(room, dtype=np.uint8), np.empty(room, dtype=np.uint64)
+    capacity = len(tokens.kinds) + len(keywords.values)
+    kinds, values = np.empty(capacity, dtype=np.uint8), np.empty(capacity, dtype=np.uint64)
     offsets = np.zeros(n_rows + 1, dtype=np.int64)
     end = 0
     for row in range(n_rows):
@@ -110,6 +111,8 @@ def _lex_row(spans: Spans, folded: Bytes, row: int, tokens: Tokens, n_keywords: 
     """Return the ends of tokens and of keywords after this row; what is wrong ends at -1."""
     data = spans.data
     at, stop = spans.offsets[row], spans.offsets[row + 1]
+    if stop - at > MAX_EXPRESSION_BYTES:
+        return -1, 0
     end = tokens.offsets[row]
     depth = 0
     needs_operand = True

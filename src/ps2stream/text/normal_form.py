@@ -5,7 +5,7 @@ came to: several clauses, no two alike. Factors side by side are multiplied when
 the product joins the clauses of its parenthesis. A parenthesis without OR leaves its factors where they are.
 
 So everything happens in the order in which ``model.expressions`` does it, with the same sets. That matters
-for the two limits: a row is refused here exactly if the parser refuses it, which then says why.
+for the limits: a row is refused here exactly if the parser refuses it, which then says why.
 
 The stack is two arrays. Terms lie in the order of their clauses, and clauses in that of their factors; what
 was dropped leaves a gap. Slots are three tables side by side, one of clauses, one of factors and one of open
@@ -21,7 +21,7 @@ import numpy as np
 
 from ps2stream.arrays import Int64s, UInt8s, UInt64s
 from ps2stream.kernels import copy, kernel
-from ps2stream.model.expressions import MAX_CLAUSES, MAX_DEPTH, MAX_DISTRIBUTED
+from ps2stream.model.expressions import MAX_CLAUSES, MAX_DEPTH, MAX_DISTRIBUTED, MAX_DISTRIBUTED_TERMS
 from ps2stream.text.lexer import CLOSE, OPEN, OR, TERM, Tokens
 from ps2stream.text.stops import is_stopped
 from ps2stream.text.tokenizer import sort_distinct
@@ -29,13 +29,14 @@ from ps2stream.text.tokenizer import sort_distinct
 _REFUSED, _FULL = -1, -2
 
 # A clause has the terms from START to END, a factor SIZE clauses from FIRST on. A parenthesis begins with the
-# factor GROUP; once it HAS_OR, that factor is what its alternatives have come to so far.
-_START, _END, _FIRST, _SIZE, _IS_OR, _GROUP, _HAS_OR = range(7)
-_N_COLUMNS = 8  # one more than there are: a row is a cache line
+# factor GROUP; once it HAS_OR, that factor is what its alternatives have come to so far. The first row has
+# the terms that products have WRITTEN.
+_START, _END, _FIRST, _SIZE, _IS_OR, _GROUP, _HAS_OR, _WRITTEN = range(8)
+_N_COLUMNS = 8
 
-#: Terms that the stack has room for at first; a row that needs more is read again with twice as many.
-FIRST_ROOM = 1 << 10
-assert FIRST_ROOM > MAX_DEPTH
+#: Terms that the stack has capacity for at first; a row that needs more is read again with twice as many.
+FIRST_CAPACITY = 1 << 10
+assert FIRST_CAPACITY > MAX_DEPTH
 
 
 class Clauses(NamedTuple):
@@ -53,7 +54,7 @@ def normalize(tokens: Tokens, stops: UInt64s) -> tuple[Clauses, Int64s, Int64s]:
     clause_offsets = np.zeros(n_rows + 1, dtype=np.int64)
     refused = np.empty(n_rows, dtype=np.int64)
     n_refused = n_clauses = 0
-    terms, slots = _stack(FIRST_ROOM)
+    terms, slots = _stack(FIRST_CAPACITY)
     for row in range(n_rows):
         first, last = tokens.offsets[row], tokens.offsets[row + 1]
         n = _reduce(tokens.kinds, tokens.values, first, last, terms, slots)
@@ -85,7 +86,7 @@ def _reduce(kinds: UInt8s, values: UInt64s, first: int, last: int, terms: UInt64
     if first == last:
         return _REFUSED
     n_factors = n_clauses = end = depth = 0
-    slots[0, _GROUP], slots[0, _HAS_OR] = 0, False
+    slots[0, _GROUP], slots[0, _HAS_OR], slots[0, _WRITTEN] = 0, False, 0
     is_open = False  # whether the last factor is a clause that the next term joins
     for at in range(first, last):
         kind = kinds[at]
@@ -181,6 +182,10 @@ def _multiply_by(terms: UInt64s, slots: Int64s, product: int, n: int, factor: in
     n_new = n * slots[factor, _SIZE]
     if n_new > MAX_DISTRIBUTED:
         return _REFUSED
+    slots[0, _WRITTEN] += slots[factor, _SIZE] * _count_terms(slots, product, n)
+    slots[0, _WRITTEN] += n * _count_terms(slots, slots[factor, _FIRST], slots[factor, _SIZE])
+    if slots[0, _WRITTEN] > MAX_DISTRIBUTED_TERMS:
+        return _REFUSED
     to, end = slots[product, _START], slots[product + n - 1, _END]
     first = new = product + n
     for left in range(product, first):
@@ -197,6 +202,15 @@ def _multiply_by(terms: UInt64s, slots: Int64s, product: int, n: int, factor: in
     for each in range(n):
         to = _move(terms, slots, first + each, product + each, to)
     return n
+
+
+@kernel
+def _count_terms(slots: Int64s, first: int, n: int) -> int:
+    """Add up the terms of some clauses."""
+    n_terms = 0
+    for clause in range(first, first + n):
+        n_terms += slots[clause, _END] - slots[clause, _START]
+    return n_terms
 
 
 @kernel

@@ -5,7 +5,9 @@ from __future__ import annotations
 import re
 import unicodedata
 
+from ps2stream.text.marks import stream_safe
+
 
 def terms_of(text: str) -> frozenset[str]:
     """Return the terms of a text: its runs of word characters, normalised (NFKC) and case-folded."""
-    return frozenset(re.findall(r"\w+", unicodedata.normalize("NFKC", text).casefold()))
+    return frozenset(re.findall(r"\w+", unicodedata.normalize("NFKC", stream_safe(text)).casefold()))

@@ -25,11 +25,13 @@ import numpy as np
 import pyarrow as pa
 
 from ps2stream.arrays import Int64s, Ragged, UInt64s
+from ps2stream.arrow import spans_of
+from ps2stream.errors import quoted
 from ps2stream.kernels import kernel
 from ps2stream.text.characters import Flags, characters, word_characters
 from ps2stream.text.foreign import cut_foreign
 from ps2stream.text.hashing import Bytes, xxh64
-from ps2stream.text.spans import spans_of
+from ps2stream.text.marks import stream_safe
 from ps2stream.text.stops import is_stopped, stop_table
 from ps2stream.text.terms import terms_of
 
@@ -66,7 +68,7 @@ class Tokenizer:
 
     def __init__(self, stop_words: Iterable[str] = ()) -> None:
         if isinstance(stop_words, str):
-            raise TypeError(f"stop_words must be several strings; got the one string {stop_words!r}")
+            raise TypeError(f"stop_words must be several strings; got the one string {quoted(stop_words)}")
         terms: frozenset[str] = frozenset().union(*map(terms_of, stop_words))
         object.__setattr__(self, "stop_words", terms)
         object.__setattr__(self, "stop_table", stop_table(terms))
@@ -102,7 +104,7 @@ class Tokenizer:
 
 
 def _normalize_lines(lines: bytes) -> bytes:
-    texts = lines.decode("utf-8", "replace").split("\n")
+    texts = stream_safe(lines.decode("utf-8", "replace")).split("\n")
     return "\n".join([unicodedata.normalize("NFKC", text) for text in texts]).casefold().encode()
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from ps2stream.config import Settings
 from ps2stream.journal import Journal
-from ps2stream.pipeline.event_log import EventLog
+from ps2stream.sources.event_log import EventLog
 from ps2stream_bench.figure import SCALES, Case, Scale
 from ps2stream_bench.figures.recovery import COLD, COLD_INLINE, FIGURE, INTACT, LOST, SESSION, Place, page
 from ps2stream_bench.results import Row

@@ -64,3 +64,9 @@ def test_nothing_is_said_of_no_rows() -> None:
 @pytest.mark.parametrize("scale", SCALES)
 def test_every_scale_measures_both_roles_and_expressions(scale: Scale) -> None:
     assert {case["role"] for case in FIGURE.cases(scale)} == {"merger", "registrar", "expressions"}
+
+
+@pytest.mark.parametrize("scale", SCALES)
+def test_the_registrar_is_also_measured_with_regions_that_are_the_whole_world(scale: Scale) -> None:
+    kinds = {case["kind"] for case in FIGURE.cases(scale) if case["role"] == "registrar"}
+    assert kinds == {"q1", "q2", "q1 world"}

@@ -3,7 +3,7 @@
 import pytest
 
 from ps2stream.arrays import frozen
-from ps2stream.matching.layout import Found
+from ps2stream.matching.contract import Found
 from ps2stream.model.space import WORLD, Grid
 from ps2stream.testing import oracle
 from ps2stream_bench.micro.gi2 import BEFORE_ALL, Contender

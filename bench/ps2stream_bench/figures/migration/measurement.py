@@ -9,12 +9,12 @@ from collections.abc import Iterable, Iterator
 import numpy as np
 import pyarrow as pa
 
+from ps2stream.adjusting.controller import LoadController
 from ps2stream.balance.adjustments import Adjustment
 from ps2stream.balance.selection import SELECTORS, MovableCells, selector_named
 from ps2stream.balance.settings import AdjustmentSettings
+from ps2stream.engines.inline import InlineEngine
 from ps2stream.model.schemas import PUBLISH
-from ps2stream.pipeline.control import LoadController
-from ps2stream.pipeline.inline import InlineEngine
 from ps2stream_bench.engines import Meter, Stream, batches_of, check_alike, in_turns, loaded, stream_of
 from ps2stream_bench.figure import Case, Context, Scale, Setting
 from ps2stream_bench.results import Row

@@ -1,0 +1,115 @@
+"""The border between Arrow and kernels: record batches, lists and strings as flat arrays, and back.
+
+Arrow's own layout is what kernels want: values and offsets. Views are taken without a copy where that is
+possible, and are read-only, because to numba a writeable array is another kind and compiles a kernel again.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from ps2stream.arrays import Int32s, Int64s, Ragged, UInt8s
+from ps2stream.errors import StateError
+from ps2stream.kernels import copy_word, kernel
+
+#: How many bytes behind its end a copy of strings may read and write.
+COPY_MARGIN = 8
+_MOST_BYTES = (1 << 31) - 1
+
+
+def concat(batches: list[pa.RecordBatch]) -> pa.RecordBatch:
+    return batches[0] if len(batches) == 1 else pa.concat_batches(batches)
+
+
+def pick(rows: pa.RecordBatch, is_wanted: npt.NDArray[np.bool_]) -> pa.RecordBatch:
+    """Filter rows; Arrow would copy them, lists within lists, also where all of them stay."""
+    return rows if is_wanted.all() else rows.filter(pa.array(is_wanted))
+
+
+def large_lists(values: pa.Array, *offsets: Int64s) -> pa.Array:
+    """Nest ``values`` in lists, innermost offsets first."""
+    for level in offsets:
+        values = pa.LargeListArray.from_arrays(pa.array(level, pa.int64()), values)
+    return values
+
+
+def ragged_of(lists: pa.Array, flat: bool = True) -> Ragged:
+    """View a list array as values and offsets; offsets start at 0 whatever slice it is."""
+    if len(lists) == 0:
+        values = lists.values[:0]
+        return Ragged(values.to_numpy() if flat else values, np.zeros(1, np.int64))
+    offsets = lists.offsets.to_numpy()
+    values = lists.values[int(offsets[0]) : int(offsets[-1])]
+    shifted = offsets.astype(np.int64) - int(offsets[0])
+    return Ragged(values.to_numpy(zero_copy_only=True) if flat else values, shifted)
+
+
+class Spans(NamedTuple):
+    """Row ``i`` is the bytes ``data[offsets[i]:offsets[i + 1]]``; both arrays are read-only."""
+
+    data: UInt8s
+    offsets: Int64s
+
+    @property
+    def n_rows(self) -> int:
+        return len(self.offsets) - 1
+
+
+def spans_of(strings: pa.Array) -> Spans:
+    """View an Arrow string array as spans; the bytes are not copied, a null is an empty span."""
+    if pa.types.is_string(strings.type):
+        offset_type: type[np.signedinteger] = np.int32
+    elif pa.types.is_large_string(strings.type):
+        offset_type = np.int64
+    else:
+        raise TypeError(f"strings must be an Arrow string or large_string array; got {strings.type}")
+    if strings.null_count:
+        # Arrow leaves open what bytes lie under a null.
+        strings = strings.fill_null("")
+    _, offset_buffer, data_buffer = strings.buffers()
+    if len(strings) == 0 or offset_buffer is None:
+        return _read_only(np.empty(0, dtype=np.uint8), np.zeros(len(strings) + 1, dtype=np.int64))
+    window = slice(strings.offset, strings.offset + len(strings) + 1)
+    offsets = np.frombuffer(offset_buffer, dtype=offset_type)[window].astype(np.int64)
+    first, last = int(offsets[0]), int(offsets[-1])
+    data = np.empty(0, dtype=np.uint8)
+    if data_buffer is not None and last > first:
+        data = np.frombuffer(data_buffer, dtype=np.uint8)[first:last]
+    return _read_only(data, offsets - first)
+
+
+def _read_only(data: UInt8s, offsets: Int64s) -> Spans:
+    # A kernel is compiled once per kind of argument, and to numba a writeable array is another
+    # kind: without this, a buffer that Arrow happens to own as mutable would compile it all again.
+    data.setflags(write=False)
+    offsets.setflags(write=False)
+    return Spans(data, offsets)
+
+
+@kernel
+def copy_bytes(source: UInt8s, start: int, stop: int, target: UInt8s, to: int) -> None:
+    """Copy a range of bytes; what lies up to ``COPY_MARGIN`` bytes behind it in the target is overwritten."""
+    while start < stop:
+        copy_word(target, to, source, start)
+        start += 8
+        to += 8
+
+
+def buffer_for(n_bytes: int) -> UInt8s:
+    """Return a buffer for the bytes of one string array."""
+    if n_bytes > _MOST_BYTES:
+        raise StateError(
+            f"the ids of one batch of matches must fit into {_MOST_BYTES:,} bytes; "
+            f"{n_bytes:,} were needed; use smaller batches"
+        )
+    return np.empty(n_bytes + COPY_MARGIN, np.uint8)
+
+
+def string_array(offsets: Int32s, data: UInt8s) -> pa.Array:
+    """View offsets and bytes as an array of strings."""
+    data = data[: int(offsets[-1])]
+    return pa.StringArray.from_buffers(len(offsets) - 1, pa.py_buffer(offsets), pa.py_buffer(data))

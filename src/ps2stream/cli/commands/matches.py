@@ -1,0 +1,135 @@
+"""``ps2stream matches``: what was delivered, and what comes."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import time
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+from ps2stream.cli import exits
+from ps2stream.cli.options.arguments import natural, unicode_text
+from ps2stream.cli.options.home import add_home, home_from
+from ps2stream.cli.render.output import Columns, note, print_json
+from ps2stream.deployment.home import Home
+
+if TYPE_CHECKING:
+    from ps2stream.deployment.match_reader import MatchReader, Wanted
+    from ps2stream.deployment.publication_lookup import PublishedTexts
+
+_DESCRIPTION = """\
+Show the matches that the job of a deployment has delivered, oldest first, each once.
+
+Columns: subscription_id, subscription_seq (the seq of its subscribe: its version), publication_id,
+publication_seq, and with --text the text, which the journal has until it is pruned. With --json a
+line is an object of these.
+"""
+
+_EPILOG = """\
+examples:
+  ps2stream matches --subscription fires --text
+  ps2stream matches --follow --new --json
+  ps2stream matches --follow --limit 1        wait for the first one
+"""
+
+_POLL_S = 0.2
+
+
+def add_parser(subparsers: Any) -> None:
+    parser = subparsers.add_parser(
+        "matches",
+        help="show what was delivered, and follow what comes",
+        description=_DESCRIPTION,
+        epilog=_EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    parser.add_argument(
+        "--subscription", metavar="ID", type=unicode_text, help="only those of this subscription"
+    )
+    parser.add_argument("--since", metavar="SEQ", type=int, help="only publications from this seq on")
+    parser.add_argument("--limit", metavar="N", type=natural, help="end after N matches")
+    parser.add_argument("--text", action="store_true", help="show the texts, too")
+    parser.add_argument(
+        "--follow", action="store_true", help="go on with what comes, until Ctrl-C: exit code 0"
+    )
+    parser.add_argument(
+        "--new", action="store_true", help="with --follow: leave out what was delivered before"
+    )
+    add_home(parser)
+    parser.add_argument("--json", action="store_true", help="print JSON lines")
+    parser.set_defaults(run=run, parser=parser)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    if arguments.new and not arguments.follow:
+        arguments.parser.error("--new needs --follow")
+    from ps2stream.deployment.match_reader import MatchReader, Wanted
+    from ps2stream.sinks.parquet import Sink
+
+    home = home_from(arguments)
+    directory = Sink(home.out).matches
+    if not directory.is_dir():
+        note(f"ps2stream: no matches yet; {directory} does not exist")
+    reader = MatchReader(directory)
+    if arguments.new:
+        reader.skip()
+    with contextlib.ExitStack() as stack:
+        if arguments.follow:
+            # The ordinary way to end it, so it is no failure.
+            stack.enter_context(contextlib.suppress(KeyboardInterrupt))
+        texts = _Texts(home) if arguments.text else None
+        _show(reader, Wanted(arguments.subscription, arguments.since), texts, arguments)
+    return exits.DONE
+
+
+def _show(reader: MatchReader, wanted: Wanted, texts: _Texts | None, arguments: argparse.Namespace) -> None:
+    left = arguments.limit
+    names = ["subscription_id", "subscription_seq", "publication_id", "publication_seq"]
+    columns = Columns(*names, *(["text"] if texts else []))
+    for rows in _polled(reader, wanted, follow=arguments.follow):
+        shown = rows if left is None else rows[:left]
+        if texts:
+            shown = [{**row, "text": texts.text(row["publication_seq"])} for row in shown]
+        if arguments.json:
+            for row in shown:
+                print_json(row)
+        else:
+            columns.write([_cells(row) for row in shown])
+        # One who follows through a pipe wants to see them now.
+        print(end="", flush=True)
+        if left is not None:
+            left -= len(shown)
+            if left <= 0:
+                return
+
+
+def _polled(reader: MatchReader, wanted: Wanted, *, follow: bool) -> Iterator[list[dict[str, Any]]]:
+    while True:
+        for batch in reader.read(wanted):
+            yield batch.to_pylist()
+        if not follow:
+            return
+        time.sleep(_POLL_S)
+
+
+def _cells(row: dict[str, Any]) -> list[Any]:
+    return ["(no longer in the journal)" if value is None else value for value in row.values()]
+
+
+class _Texts:
+    """Look texts up in the journal of a home, from the first one that is asked for."""
+
+    def __init__(self, home: Home) -> None:
+        self._home = home
+        self._published: PublishedTexts | None = None
+
+    def text(self, seq: int) -> str | None:
+        if self._published is None:
+            from ps2stream.deployment.publication_lookup import PublishedTexts
+            from ps2stream.journal import Journal
+
+            # Left open to the end of the process, which is the end of this command.
+            self._published = PublishedTexts(Journal.open(self._home.journal))
+        return self._published.text(seq)

@@ -1,0 +1,1 @@
+"""How results look: columns and JSON lines, progress, bars, tables of loads and plans, maps."""

@@ -1,0 +1,133 @@
+"""Which subscriptions there are: what the job's log says, and what the journal says since.
+
+The log holds what the job decided up to its last batch, and stays when the journal is pruned. The journal
+holds what came later. Both are read while others write them: if a snapshot or a pruning came in
+between, everything is read again.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from ps2stream.deployment.home import Home
+from ps2stream.errors import PS2StreamError
+from ps2stream.journal import Journal
+from ps2stream.journal.packets import decode_updates
+from ps2stream.journal.positions import position_of
+from ps2stream.matching.contract import FOREVER
+from ps2stream.model.schemas import REJECTED
+from ps2stream.registry.segments import BEGIN, BOUNDS, END, SEGMENT
+from ps2stream.roles.update_compiler import COMPILED_UPDATES, compile_updates
+from ps2stream.state.state import State
+from ps2stream.text.tokenizer import Tokenizer
+
+_LOG = logging.getLogger(__name__)
+
+#: A live subscription; ``seq`` is that of its subscribe.
+LIVE = pa.schema([COMPILED_UPDATES.field(name) for name in ("seq", "id", "expression", *BOUNDS)])
+
+_WORDS = pa.schema([*LIVE, ("is_subscribe", pa.bool_())])
+_ROWS = pa.schema(
+    [SEGMENT.field(name) for name in ("change", "seq_from", "seq_to", "id", "expression", *BOUNDS)]
+)
+
+
+class Decisions(NamedTuple):
+    """What the job decided: rows that begin or end versions, complete up to a seq."""
+
+    rows: pa.Table
+    upto_seq: int
+
+
+class Pending(NamedTuple):
+    """Updates of the journal, in order, and those that the job rejects."""
+
+    valid: pa.Table
+    rejected: pa.Table
+
+
+def live_subscriptions(home: Home, ids: Sequence[str] | None = None) -> pa.Table:
+    """Return the live subscriptions (schema LIVE) by seq, of some ids or all."""
+    with Journal.open(home.journal) as journal:
+        if journal.oldest() > 1 and not home.has_state:
+            _LOG.warning("the journal was pruned and no job has kept a log: older ones are not shown")
+        return settled(home, journal, lambda: _live(home, journal, ids))
+
+
+def settled(home: Home, journal: Journal, read: Callable[[], pa.Table]) -> pa.Table:
+    """Read again until no snapshot and no pruning came in between."""
+    log = State(home.state).log
+    while True:
+        before = (log.base(), journal.oldest())
+        failure: PS2StreamError | None = None
+        try:
+            result = read()
+        except PS2StreamError as error:
+            failure = error
+        if (log.base(), journal.oldest()) == before:
+            if failure is not None:
+                raise failure
+            return result
+
+
+def decisions(home: Home, ids: Sequence[str] | None = None) -> Decisions:
+    """Read the job's log; without a job it is empty."""
+    state = State(home.state)
+    # Progress first: the log that is read after it holds at least as much.
+    upto_seq = state.last_seq()
+    parts = [_ROWS.empty_table()]
+    for _, segment in state.log.read():
+        seqs = segment.column("seq_from").to_numpy()
+        ends = segment.column("seq_to").to_numpy()
+        # A segment is all that its batch decided, so everything up to its newest seq is decided.
+        decided = np.concatenate([seqs, ends[ends != FOREVER]])
+        upto_seq = int(decided.max(initial=upto_seq))
+        parts.append(pa.Table.from_batches([_of_ids(segment.select(_ROWS.names), ids)]))
+    return Decisions(pa.concat_tables(parts), upto_seq)
+
+
+def pending(home: Home, journal: Journal, after_seq: int, ids: Sequence[str] | None = None) -> Pending:
+    """Read the journal's updates beyond a seq and apply the job's rules to each."""
+    tokenizer = Tokenizer(home.stop_words())
+    valid, rejected = [_WORDS.empty_table()], [REJECTED.empty_table()]
+    first = position_of(journal, after_seq + 1)
+    for packet in journal.read(first - 1, max(first - 1, journal.last().position), publications=False):
+        if packet.damage:
+            _LOG.warning("%s", packet.damage)
+        updates = _of_ids(decode_updates(packet.updates), ids)
+        updates = updates.filter(pc.greater(updates.column("seq"), after_seq))
+        compiled, refused = compile_updates(updates, tokenizer)
+        valid.append(pa.Table.from_batches([compiled.select(_WORDS.names)]))
+        rejected.append(pa.Table.from_batches([refused]))
+    return Pending(pa.concat_tables(valid), pa.concat_tables(rejected))
+
+
+def _live(home: Home, journal: Journal, ids: Sequence[str] | None) -> pa.Table:
+    decided = decisions(home, ids)
+    said = pa.concat_tables(
+        [_still_live(decided.rows), pending(home, journal, decided.upto_seq, ids).valid.select(_WORDS.names)]
+    )
+    # The last word on an id decides, and the seq of an event is its own.
+    last = said.group_by("id").aggregate([("seq", "max")]).column("seq_max")
+    is_last = pa.array(np.isin(said.column("seq").to_numpy(), last.to_numpy()))
+    return said.filter(is_last).filter(pc.field("is_subscribe")).select(LIVE.names).sort_by("seq")
+
+
+def _still_live(rows: pa.Table) -> pa.Table:
+    begins = rows.filter(pc.equal(rows.column("change"), BEGIN))
+    ends = rows.filter(pc.equal(rows.column("change"), END))
+    ended = np.isin(begins.column("seq_from").to_numpy(), ends.column("seq_from").to_numpy())
+    live = begins.filter(pa.array(~ended)).rename_columns({"seq_from": "seq"})
+    return live.append_column("is_subscribe", pa.repeat(True, live.num_rows)).select(_WORDS.names)
+
+
+def _of_ids(batch: pa.RecordBatch, ids: Sequence[str] | None) -> pa.RecordBatch:
+    if ids is None:
+        return batch
+    return batch.filter(pc.is_in(batch.column("id"), value_set=pa.array(ids, pa.string())))

@@ -1,0 +1,73 @@
+"""Compile or load every kernel ahead of the first event."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+
+from ps2stream.adjusting.controller import LoadController
+from ps2stream.adjusting.recent import CellEvidence, Recent
+from ps2stream.adjusting.repartitioning import consider
+from ps2stream.arrays import Int64s
+from ps2stream.balance.halves import divide, merged_load
+from ps2stream.balance.ownership import Ownership
+from ps2stream.balance.selection import MovableCells, selector_named
+from ps2stream.config import Settings
+from ps2stream.engines.inline import InlineEngine
+from ps2stream.kernels import one_compiler
+from ps2stream.matching.contract import Subscriptions
+from ps2stream.model.schemas import EVENTS, PUBLISH, SUBSCRIBE, UNSUBSCRIBE
+from ps2stream.partitioning.load import STANDARD_COSTS
+from ps2stream.planning.first_plan import first_plan
+
+_WORLD = {"min_lon": -180.0, "min_lat": -90.0, "max_lon": 180.0, "max_lat": 90.0}
+_EVENTS = [
+    {"seq": 1, "op": SUBSCRIBE, "id": "a", "expression": "warm AND (kernel OR café)", **_WORLD},
+    {"seq": 2, "op": SUBSCRIBE, "id": "b", "expression": "warm OR kernel", **_WORLD},
+    {"seq": 3, "op": PUBLISH, "id": "p", "lat": 0.0, "lon": 0.0, "text": "a warm kernel, crème"},
+    {"seq": 4, "op": UNSUBSCRIBE, "id": "a"},
+]
+
+
+def warm() -> None:
+    """Run a few events through all stages, so that no kernel is compiled while others wait.
+
+    The kinds of arrays must be those of real use: a kernel is compiled for each kind apart.
+    """
+    events = pa.RecordBatch.from_pylist(_EVENTS, schema=EVENTS)
+    settings = Settings(n_workers=2, n_dispatchers=1)
+    with one_compiler():
+        controller = LoadController(settings)
+        engine = InlineEngine(first_plan(events, settings), settings, controller)
+        engine.process(events)
+        for index in [worker.index for worker in engine.workers]:
+            index.compacted(0)
+        engine.registrar.registry.compacted(0)
+        _adjust(engine, controller.recent)
+
+
+def _adjust(engine: InlineEngine, recent: Recent) -> None:
+    """Go through all that load adjustment does; the first real one must not wait for kernels either."""
+    registrar = engine.registrar
+    plan = registrar.plan
+
+    def fetch(worker: int, seqs: Int64s) -> Subscriptions:
+        return engine.workers[worker].index.stored(seqs)
+
+    evidence = CellEvidence(recent, registrar, 0)
+    cell = plan.grid.cell(0.0, 0.0)
+    sample = evidence(cell)
+    ownership = Ownership(plan)
+    owners = ownership.owners_of(cell, sample.clause_terms)
+    divide(sample, STANDARD_COSTS)
+    merged_load(sample, np.arange(len(owners), dtype=np.int32), 0, 1, STANDARD_COSTS)
+    selector_named("gr").select(MovableCells(np.ones(2), np.ones(2, np.int64)), 1.0)
+    ownership.hand_over(np.arange(plan.grid.n_cells), int(owners[0]), 1 - int(owners[0]))
+    rows = registrar.relocate(ownership.plan(plan.number + 1), ownership.changed_cells, fetch).rows
+    for worker in engine.workers:
+        worker.update(rows)
+        worker.index = worker.index.counted_in(plan.grid)
+    live = registrar.some_live(1, np.random.default_rng(0), fetch)
+    considered = consider(recent.sample(live, 1), registrar.plan, engine.settings)
+    registrar.switch(considered.plan)
+    registrar.unite(fetch)

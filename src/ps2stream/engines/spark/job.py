@@ -1,0 +1,321 @@
+"""The micro-batch engine: the whole stream on Structured Streaming.
+
+    references --> [compile] --> registrar (driver) --> log, H2
+         |                                               |
+         +--> dispatch ==shuffle==> work, merge --> sink
+
+Updates of a batch are decided on before its publications are routed; everything a crash could lose in
+between is written before it is used. The jobs of a batch are RDDs: their elements are packets, and planning
+them costs nothing, where a DataFrame of the same steps was analysed and planned anew for every batch.
+"""
+
+from __future__ import annotations
+
+import shutil
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import NamedTuple
+
+import pyarrow as pa
+from pyspark import RDD
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.pandas.types import from_arrow_schema
+
+from ps2stream.adjusting.controller import Adjusted, Controller, LoadController, Observed
+from ps2stream.adjusting.status import status_of
+from ps2stream.arrays import Int64s
+from ps2stream.arrow import concat
+from ps2stream.balance.adjustments import Adjustment
+from ps2stream.config import Settings
+from ps2stream.engines.spark.stages import BatchContext, CompileUpdates, Dispatch, Spool, WorkAndMerge
+from ps2stream.matching.contract import Subscriptions
+from ps2stream.model.events import nothing_rejected
+from ps2stream.model.schemas import empty
+from ps2stream.roles.packets import WORKER, Packet, PacketKind, decode
+from ps2stream.roles.registrar import Registrar
+from ps2stream.roles.reports import DispatcherReport, Report, WorkerReport, from_json
+from ps2stream.roles.update_compiler import COMPILED_UPDATES, compile_updates
+from ps2stream.sinks.parquet import Sink
+from ps2stream.sources.references import REFERENCES, Reference, prune
+from ps2stream.state.state import State
+from ps2stream.text.tokenizer import Tokenizer
+
+#: Up to this many updates the driver parses by itself; a Spark job would take longer.
+_COMPILE_HERE = 50_000
+
+#: How many updates the subscription log may gather before a snapshot takes its place.
+SNAPSHOT_EVERY = 100_000
+
+_STATUS_EVERY_S = 5.0
+
+
+@dataclass(frozen=True, slots=True)
+class BatchDone:
+    """What a batch came to, for those who watch."""
+
+    batch_id: int
+    references: tuple[Reference, ...]
+    reports: tuple[Report, ...]
+    n_updates: int
+    n_rejected_updates: int
+    n_subscriptions: int
+    registrar_busy_s: float
+    duration_s: float
+    adjustments: tuple[Adjustment, ...] = ()  # made before this batch, or now known in full
+
+
+@dataclass(slots=True)
+class MicroBatchJob:
+    """Process batches of references on a session; one job at a time on a state."""
+
+    spark: SparkSession
+    state: State
+    settings: Settings
+    sink: Path
+    on_batch: Callable[[BatchDone], None] = lambda done: None
+    snapshot_every: int = SNAPSHOT_EVERY
+    prune_journal: bool = False
+    prune_every: int = 100_000
+    controller: Controller | None = None
+    _updates_since_snapshot: int = 0
+    _events_since_pruning: int = 0
+    _consumed: tuple[Reference, ...] = ()
+    _applied: int = field(default=-1)
+    _registrar: Registrar = field(init=False)
+    _tokenizer: Tokenizer = field(init=False)
+    _dispatchers: RDD[object] = field(init=False)
+    _next_status: float = 0.0
+
+    def start(self) -> None:
+        """Rebuild what the log says; call once, before the first batch."""
+        Sink(self.sink).claim(self.state.job_id)
+        self._applied = self.state.last_decided()
+        since_snapshot = self.state.log.read(after=self.state.log.base())
+        self._updates_since_snapshot = sum(segment.num_rows for _, segment in since_snapshot)
+        self._registrar = self.state.restore_registrar()
+        self.state.drop_plans()
+        self.state.forget_status()  # that of an earlier run
+        self._tokenizer = self.settings.tokenizer()
+        # Nothing but partitions: a task, one for each dispatcher, needs its number only.
+        self._dispatchers = self.spark.sparkContext.parallelize([], self.settings.n_dispatchers)
+
+    def process(self, references: tuple[Reference, ...], batch_id: int) -> None:
+        """Run one micro-batch."""
+        started = time.monotonic()
+        if not references:
+            return
+        horizon = self.state.last_seq(batch_id - 1)
+        self._snapshot_when_due(batch_id - 1)
+        self._prune_when_due()
+        registrar_started, decided_at = time.process_time(), time.time()
+        record, n_rejected = self._update(batch_id, references, horizon)
+        registrar_busy_s = time.process_time() - registrar_started
+        context = self._context(batch_id, references, horizon)
+        heard = self._match(context)
+        reports = heard.reports
+        self.state.record_progress(batch_id, max(horizon, *(reference.last_seq for reference in references)))
+        n_updates = sum(reference.n_updates for reference in references)
+        self._updates_since_snapshot += n_updates
+        self._events_since_pruning += n_updates + sum(reference.n_publications for reference in references)
+        self._consumed = references
+        adjustments = self._observe(record, decided_at, heard, n_updates)
+        done = BatchDone(
+            batch_id,
+            references,
+            reports,
+            n_updates,
+            n_rejected,
+            self._registrar.registry.n_live,
+            registrar_busy_s,
+            time.monotonic() - started,
+            adjustments,
+        )
+        self.tell_status(now=False)
+        self.on_batch(done)
+
+    def process_events(self, batch: DataFrame, batch_id: int) -> None:
+        """Run one micro-batch of events of any origin: spool them on this host, then as above."""
+        directory = self.state.directory / "spool" / f"{batch_id:012}"
+        shutil.rmtree(directory, ignore_errors=True)
+        spool = Spool(directory, self.state.last_seq(batch_id - 1))
+        spooled = batch.mapInArrow(spool, from_arrow_schema(REFERENCES)).toArrow()
+        self.process(tuple(Reference(**row) for row in spooled.to_pylist()), batch_id)
+        shutil.rmtree(directory, ignore_errors=True)
+
+    def _update(
+        self, batch_id: int, references: tuple[Reference, ...], horizon: int
+    ) -> tuple[Adjustment | None, int]:
+        """Adjust the routing and decide on the updates of a batch, unless a run before a crash did.
+
+        Return what was adjusted, and how many updates were rejected.
+        """
+        if batch_id <= self._applied:
+            return None, 0
+        no_more = self._registrar.compact(horizon)
+        adjusted = self._adjust(batch_id, horizon)
+        compiled, malformed = self._compile(batch_id, references, horizon)
+        decided = self._registrar.decide(compiled)
+        rejected = concat([*malformed, decided.rejected])
+        segment = concat([adjusted.migrated.rows, decided.segment]) if adjusted else decided.segment
+        # First what else there is to write, then the log: once it has the batch, this part is never redone.
+        Sink(self.sink).write_rejected(batch_id, "updates", rejected)
+        if segment.num_rows or adjusted:
+            self.state.log.append(batch_id, segment, self._registrar.plan_numbers)
+        else:  # its matches lie in a file for each worker, so by which plan it is routed has to stay, too
+            self.state.record_unchanged(batch_id)
+        self._applied = batch_id
+        if adjusted:
+            self.state.drop_plans()
+        for name in (no_more, adjusted and adjusted.dropped_index):  # no task of an earlier batch reads them
+            if name:
+                self.state.drop_index(name)
+        return adjusted.record if adjusted else None, rejected.num_rows
+
+    def _adjust(self, batch_id: int, horizon: int) -> Adjusted | None:
+        """Let the controller adjust the routing; what it did comes into force with the log's next segment."""
+        if self.controller is None:
+            return None
+        settings = self.settings.index_settings(self._registrar.plan)
+
+        def fetch(worker_id: int, seqs: Int64s) -> Subscriptions:
+            with self.state.worker(worker_id, settings, batch_id - 1, horizon) as worker:
+                return worker.index.stored(seqs)
+
+        def contents(worker_id: int) -> Int64s:
+            with self.state.worker(worker_id, settings, batch_id - 1, horizon) as worker:
+                return worker.index.cell_counters()["bytes"]
+
+        if self.state.take_request() and isinstance(self.controller, LoadController):
+            self.controller.request_repartition()
+        plan = self._registrar.plan
+        adjusted = self.controller.adjust(batch_id, self._registrar, fetch, contents)
+        if self._registrar.plan is not plan:
+            self.state.add_plan(self._registrar.plan)
+        self.state.adjustments.write(batch_id, adjusted.record if adjusted else None)
+        return adjusted
+
+    def _observe(
+        self, record: Adjustment | None, decided_at: float, heard: Heard, n_updates: int
+    ) -> tuple[Adjustment, ...]:
+        """Tell the controller what the batch was like; return the adjustments that more is known of now."""
+        if self.controller is None:
+            return ()
+        workers = [report for report in heard.reports if isinstance(report, WorkerReport)]
+        dispatchers = [report for report in heard.reports if isinstance(report, DispatcherReport)]
+        n_publications = sum(report.n_publications for report in dispatchers)
+        adjustments = []
+        if record is not None:
+            record = replace(
+                record,
+                pause_s=record.pause_s + max(report.update_s for report in workers),
+                migration_s=max(report.ready_at for report in workers) - decided_at,
+                n_delayed=n_publications,
+            )
+            self.controller.completed(record)
+            adjustments.append(record)
+        busy_s = {report.worker: report.busy_s for report in workers}
+        observed = Observed(n_publications, n_updates, heard.cells, busy_s, heard.sampled)
+        known = self.controller.observe(observed)
+        if known is not None:
+            adjustments.append(known)
+        for each in adjustments:
+            self.state.adjustments.write(each.batch_id, each)
+        return tuple(adjustments)
+
+    def tell_status(self, *, now: bool = True) -> None:
+        """Leave the loads where ``ps2stream status`` finds them: now, or when somebody may look again."""
+        if isinstance(self.controller, LoadController) and (now or time.monotonic() >= self._next_status):
+            self.state.write_status(status_of(self.controller, self._registrar, self._applied))
+            self._next_status = time.monotonic() + _STATUS_EVERY_S
+
+    def _compile(
+        self, batch_id: int, references: tuple[Reference, ...], horizon: int
+    ) -> tuple[pa.RecordBatch, list[pa.RecordBatch]]:
+        if sum(reference.n_updates for reference in references) <= _COMPILE_HERE:
+            parts = [
+                compile_updates(batch, self._tokenizer)
+                for reference in references
+                for batch in reference.updates()
+            ]
+        else:
+            compile_stage = CompileUpdates(self._context(batch_id, references, horizon))
+            return _parted(self._dispatchers.mapPartitionsWithIndex(compile_stage).collect())
+        compiled = [empty(COMPILED_UPDATES), *(part for part, _ in parts)]
+        return concat(compiled), [rejected for _, rejected in parts]
+
+    def _match(self, context: BatchContext) -> Heard:
+        sent = self._dispatchers.mapPartitionsWithIndex(Dispatch(context))
+        delivered = sent.partitionBy(self.settings.n_workers, _itself).mapPartitionsWithIndex(
+            WorkAndMerge(context)
+        )
+        return _heard(delivered.collect())
+
+    def _context(self, batch_id: int, references: tuple[Reference, ...], horizon: int) -> BatchContext:
+        return BatchContext(
+            batch_id,
+            self.state.directory,
+            self.sink,
+            self.settings,
+            self._registrar.registry_name,
+            self._registrar.routing.map(lambda stored: (stored.plan.number, stored.name)),
+            horizon,
+            references,
+            self.controller is not None,
+        )
+
+    def _snapshot_when_due(self, batch_id: int) -> None:
+        """Let a snapshot stand for the log up to a batch, which Spark has committed.
+
+        The batch that comes after it is the earliest that can ever run again, so what ended up to
+        here is not needed any more. Taken one batch earlier, a replay would miss what ended in it. For
+        the same reason none is taken while a batch runs again whose updates are already applied.
+        """
+        n_due = max(self.snapshot_every, self._registrar.registry.n_live)
+        if self._updates_since_snapshot > n_due and self._applied <= batch_id:
+            self.state.snapshot(batch_id, self._registrar)
+            self._updates_since_snapshot = 0
+
+    def _prune_when_due(self) -> None:
+        """Drop what the batch before has read from the journal, now that Spark has committed it.
+
+        Nothing needs it any more: the log holds the subscriptions, the sink the matches.
+        """
+        if self.prune_journal and self._events_since_pruning > self.prune_every:
+            prune(self._consumed)
+            self._events_since_pruning = 0
+
+
+class Heard(NamedTuple):
+    """What the roles said of a batch."""
+
+    reports: tuple[Report, ...]
+    cells: dict[int, pa.RecordBatch]
+    sampled: list[pa.RecordBatch]
+
+
+def _heard(packets: Iterable[Packet]) -> Heard:
+    heard = Heard((), {}, [])
+    reports: list[Report] = []
+    for kind, payload in packets:
+        if kind == PacketKind.REPORT:
+            reports.append(from_json(payload.decode()))
+        elif kind == PacketKind.LOADS:
+            loads = decode(payload)
+            heard.cells[int(loads.schema.metadata[WORKER])] = loads.replace_schema_metadata(None)
+        else:
+            heard.sampled.append(decode(payload))
+    return heard._replace(reports=tuple(reports))
+
+
+def _parted(packets: Iterable[Packet]) -> tuple[pa.RecordBatch, list[pa.RecordBatch]]:
+    """Part compiled from rejected updates."""
+    compiled, rejected = [empty(COMPILED_UPDATES)], [nothing_rejected()]
+    for kind, payload in packets:
+        (rejected if kind == PacketKind.REJECTED else compiled).append(decode(payload))
+    return concat(compiled), rejected
+
+
+def _itself(worker: int) -> int:
+    return worker

@@ -1,0 +1,104 @@
+"""A meter on a running stream: totals since the start, rates and latencies of the recent past."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import deque
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+from ps2stream.config import Settings
+from ps2stream.engines.spark.job import BatchDone
+from ps2stream.engines.spark.watch import tally_batch
+from ps2stream.engines.tally import Tally, weighted_quantiles
+from ps2stream.journal import Journal
+from ps2stream.roles.reports import WorkerReport
+from ps2stream.sources.references import Reference
+
+_WINDOW_S = 10.0
+
+
+@dataclass(frozen=True, slots=True)
+class RecentRates:
+    """Rates of the last seconds; a latency is NaN where nothing came."""
+
+    events_per_s: float
+    matches_per_s: float
+    latency_p50_ms: float
+    latency_p99_ms: float
+    worker_busy: tuple[float, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _Batch:
+    at: float
+    duration_s: float
+    n_events: int
+    n_matches: int
+    latencies: list[tuple[float, int]]
+    worker_busy_s: dict[int, float]
+
+
+class Meter:
+    """Take in batches in the stream's thread, answer in any."""
+
+    def __init__(self, settings: Settings) -> None:
+        self.tally = Tally.of(settings.n_workers, settings.n_dispatchers)
+        self.position = 0
+        self.n_batches = 0
+        self._n_workers = settings.n_workers
+        self._batches: deque[_Batch] = deque()
+        self._lock = threading.Lock()
+
+    def add(self, done: BatchDone) -> None:
+        """Enter a batch whose deliveries are in the sink."""
+        latencies = latencies_of(done.references, time.time())
+        with self._lock:
+            n_matches = self.tally.n_matches
+            tally_batch(self.tally, done)
+            self.tally.latencies += latencies
+            self.position = max(reference.upto for reference in done.references)
+            self.n_batches += 1
+            busy = {each.worker: each.busy_s for each in done.reports if isinstance(each, WorkerReport)}
+            n_events = sum(each.n_publications + each.n_updates for each in done.references)
+            entry = _Batch(
+                time.monotonic(), done.duration_s, n_events, self.tally.n_matches - n_matches, latencies, busy
+            )
+            self._batches.append(entry)
+
+    def recent(self) -> RecentRates:
+        """Return the figures of the batches that ended in the last ten seconds."""
+        now = time.monotonic()
+        with self._lock:
+            while self._batches and self._batches[0].at < now - _WINDOW_S:
+                self._batches.popleft()
+            batches = list(self._batches)
+        if not batches:
+            return RecentRates(0.0, 0.0, float("nan"), float("nan"), (0.0,) * self._n_workers)
+        span_s = max(now - (batches[0].at - batches[0].duration_s), 1e-9)
+        latencies = [each for batch in batches for each in batch.latencies]
+        p50, p99 = weighted_quantiles(latencies, (0.5, 0.99))
+        busy = (
+            sum(batch.worker_busy_s.get(worker, 0.0) for batch in batches)
+            for worker in range(self._n_workers)
+        )
+        return RecentRates(
+            sum(batch.n_events for batch in batches) / span_s,
+            sum(batch.n_matches for batch in batches) / span_s,
+            p50,
+            p99,
+            tuple(min(1.0, each / span_s) for each in busy),
+        )
+
+
+def latencies_of(references: Iterable[Reference], now: float) -> list[tuple[float, int]]:
+    """Return (seconds from append to now, events) of every packet that references stand for."""
+    latencies = []
+    for reference in references:
+        if reference.upto:
+            with Journal.open(Path(reference.place)) as journal:
+                for span in journal.spans(reference.after, reference.upto):
+                    latencies.append((max(0.0, now - span.appended_us / 1e6), span.n_events))
+    return latencies

@@ -1,0 +1,255 @@
+"""The roles as Spark runs them, each in some Python process.
+
+A role takes the number of its partition and the packets that were sent there. Which process serves which
+worker changes from batch to batch; whatever a role needs is mapped or opened from the state directory, where
+it costs about a millisecond.
+"""
+
+from __future__ import annotations
+
+import gc
+import time
+from collections.abc import Generator, Iterable, Iterator
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import NamedTuple
+
+import pyarrow as pa
+from pyspark import TaskContext
+
+from ps2stream.arrow import concat
+from ps2stream.config import Settings
+from ps2stream.roles.dispatcher import Dispatched, Dispatcher
+from ps2stream.roles.merger import Merger
+from ps2stream.roles.packets import WORKER, Packet, PacketKind, decode, encode
+from ps2stream.roles.reports import DispatcherReport, MergerReport, Report, WorkerReport, to_json
+from ps2stream.roles.update_compiler import compile_updates
+from ps2stream.routing.routing import Routing
+from ps2stream.sinks.parquet import Sink
+from ps2stream.sources.references import REFERENCES, Reference, spool
+from ps2stream.state.state import State
+from ps2stream.text.tokenizer import Tokenizer
+
+#: A dispatcher gathers small packets up to this many publications, or bytes, before it routes them.
+_ROUTE_AT_ONCE = 20_000
+_ROUTE_BYTES_AT_ONCE = 1 << 28
+
+#: A packet and the number of the worker it is for.
+Sent = tuple[int, Packet]
+
+_is_frozen = False
+
+
+@dataclass(frozen=True, slots=True)
+class BatchContext:
+    """All that the tasks of one batch have to know."""
+
+    batch_id: int
+    state: Path
+    sink: Path
+    settings: Settings
+    registry: str
+    routing: Routing[tuple[int, str]]  # the number of a plan and the name of its index
+    horizon: int
+    references: tuple[Reference, ...]
+    reports_cells: bool = False
+
+    def part(self, number: int) -> tuple[Reference, ...]:
+        """Return the references that dispatcher ``number`` reads."""
+        return self.references[number :: self.settings.n_dispatchers]
+
+
+@dataclass(frozen=True, slots=True)
+class Spool:
+    """Turn the events of a partition into a reference."""
+
+    directory: Path
+    high_water: int
+
+    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        task = TaskContext.get()
+        assert task is not None
+        reference = spool(batches, self.directory / f"part-{task.taskAttemptId()}", self.high_water)
+        yield pa.RecordBatch.from_pylist([reference._asdict()], schema=REFERENCES)
+
+
+@dataclass(frozen=True, slots=True)
+class CompileUpdates:
+    """Parse the updates of a batch; where there are many, this is the expensive part of them."""
+
+    context: BatchContext
+
+    def __call__(self, number: int, nothing: Iterable[object]) -> Iterator[Packet]:
+        _exhaust(nothing)
+        tokenizer = _tokenizer(self.context.settings.stop_words)
+        for reference in self.context.part(number):
+            for updates in reference.updates():
+                compiled, rejected = compile_updates(updates, tokenizer)
+                yield Packet(PacketKind.COMPILED, encode(compiled))
+                if rejected.num_rows:
+                    yield Packet(PacketKind.REJECTED, encode(rejected))
+        _freeze_once()
+
+
+@dataclass(frozen=True, slots=True)
+class Dispatch:
+    """Read publications where they lie, route them, send packets."""
+
+    context: BatchContext
+
+    def __call__(self, number: int, nothing: Iterable[object]) -> Iterator[Sent]:
+        _exhaust(nothing)
+        context = self.context
+        started = time.process_time()
+        state = State(context.state)
+        grid_ts = context.routing.map(lambda part: state.open_grid_t(state.plan(part[0]), part[1]))
+        dispatcher = Dispatcher(grid_ts, _tokenizer(context.settings.stop_words))
+        n_publications = n_discarded = n_rejected = n_sent = 0
+        for publications, rejected_before in _gathered(context.part(number)):
+            done = dispatcher.dispatch(publications)
+            rejected = concat([rejected_before, done.rejected])
+            n_publications += done.n_publications
+            n_discarded += done.n_discarded
+            n_rejected += rejected.num_rows
+            n_sent += sum(packet.num_rows for packet in done.packets.values())
+            yield from _sent(done, rejected, context.reports_cells)
+        busy_s = time.process_time() - started
+        report = DispatcherReport(number, n_publications, n_discarded, n_rejected, n_sent, busy_s)
+        yield number % context.settings.n_workers, _packet_of(report)
+        _freeze_once()
+
+
+def _sent(done: Dispatched, rejected: pa.RecordBatch, with_sample: bool) -> Iterator[Sent]:
+    for worker, packet in done.packets.items():
+        yield worker, Packet(PacketKind.PUBLICATIONS, encode(packet))
+    # What is not for workers passes through one of them on its way to the merger or to the driver.
+    if rejected.num_rows:
+        yield 0, Packet(PacketKind.REJECTED, encode(rejected))
+    if with_sample:
+        yield 0, Packet(PacketKind.SAMPLE, encode(done.sampled))
+
+
+def _gathered(references: tuple[Reference, ...]) -> Iterator[tuple[pa.RecordBatch, pa.RecordBatch]]:
+    """Join small packets, so that routing and sending cost as much for many of them as for one."""
+    publications: list[pa.RecordBatch] = []
+    rejected: list[pa.RecordBatch] = []
+    n = n_bytes = 0
+    for part in (part for reference in references for part in reference.publications()):
+        n, n_bytes = n + part.publications.num_rows, n_bytes + part.publications.nbytes
+        # Before the part joins them, which may be long itself: an Arrow array of texts holds 2 GiB.
+        if publications and (n > _ROUTE_AT_ONCE or n_bytes > _ROUTE_BYTES_AT_ONCE):
+            yield concat(publications), concat(rejected)
+            publications, rejected = [], []
+            n, n_bytes = part.publications.num_rows, part.publications.nbytes
+        publications.append(part.publications)
+        rejected.append(part.rejected)
+    if publications:
+        yield concat(publications), concat(rejected)
+
+
+@dataclass(frozen=True, slots=True)
+class WorkAndMerge:
+    """Match what was sent to a worker, then deliver what it found.
+
+    Worker and merger share a task. A match is found by one worker only (docs/architecture.md), so mergers
+    that each serve one worker deliver what a single one would: the same matches, each once, in files that
+    are each in order. A stage of its own for the merger meant a second shuffle, of all matches.
+    """
+
+    context: BatchContext
+
+    def __call__(self, number: int, sent: Iterable[Sent]) -> Iterator[Packet]:
+        inbox = Inbox([], [], [])
+        for _, packet in sent:
+            inbox.add(packet)
+        found = yield from self._work(number, inbox.publications)
+        yield self._merge(number, found, inbox.rejected)
+        yield from inbox.for_driver
+        _freeze_once()
+
+    def _work(
+        self, number: int, publications: Iterable[bytes]
+    ) -> Generator[Packet, None, list[pa.RecordBatch]]:
+        """Bring the worker's index up to date and match with it; return what was found."""
+        context = self.context
+        state = State(context.state)
+        settings = context.settings.index_settings(state.plan(context.routing.newest[0]))
+        started = time.process_time()
+        with state.worker(number, settings, context.batch_id, context.horizon) as worker:
+            update_s, ready_at = time.process_time() - started, time.time()
+            before = worker.index.counts()
+            counters = worker.cell_counters() if context.reports_cells else {}
+            switch_seq = context.routing.switch_seq
+            found = [worker.match(decode(payload), context.horizon, switch_seq) for payload in publications]
+            after = worker.index.counts()
+            if context.reports_cells:
+                loads = worker.cell_loads(counters).replace_schema_metadata({WORKER: str(number)})
+                yield Packet(PacketKind.LOADS, encode(loads))
+        report = WorkerReport(
+            number,
+            after.n_publications - before.n_publications,
+            worker.n_updates,
+            after.n_candidates - before.n_candidates,
+            after.n_matches - before.n_matches,
+            after.n_subscriptions,
+            after.n_bytes,
+            time.process_time() - started,
+            update_s,
+            ready_at,
+        )
+        yield _packet_of(report)
+        return found
+
+    def _merge(self, number: int, found: list[pa.RecordBatch], rejected: list[pa.RecordBatch]) -> Packet:
+        """Write deliveries and rejected records to the sink."""
+        context = self.context
+        started = time.process_time()
+        sink, n_matches, n_rejected = Sink(context.sink), 0, 0
+        if any(batch.num_rows for batch in found):
+            registry = State(context.state).open_registry(context.registry)
+            n_matches = sink.write_matches(context.batch_id, number, Merger(registry).pieces(found))
+        if rejected:
+            n_rejected = sum(batch.num_rows for batch in rejected)
+            sink.write_rejected(context.batch_id, f"{number:03}", concat(rejected))
+        return _packet_of(MergerReport(number, n_matches, n_rejected, time.process_time() - started))
+
+
+class Inbox(NamedTuple):
+    """What was sent to a task, by what is to be done with it."""
+
+    publications: list[bytes]
+    rejected: list[pa.RecordBatch]
+    for_driver: list[Packet]
+
+    def add(self, packet: Packet) -> None:
+        if packet.kind == PacketKind.PUBLICATIONS:
+            self.publications.append(packet.payload)
+        elif packet.kind == PacketKind.REJECTED:
+            self.rejected.append(decode(packet.payload))
+        else:
+            self.for_driver.append(packet)
+
+
+@cache
+def _tokenizer(stop_words: tuple[str, ...]) -> Tokenizer:
+    """Return the tokenizer of this process: hashing a hundred stop words takes longer than a small packet."""
+    return Tokenizer(stop_words)
+
+
+def _exhaust(nothing: Iterable[object]) -> None:
+    """Read an empty input to its end: a process that left some of it would not be used again."""
+    for each in nothing:
+        raise AssertionError(f"no input was expected; got {each!r}")
+
+
+def _packet_of(report: Report) -> Packet:
+    return Packet(PacketKind.REPORT, to_json(report).encode())
+
+
+def _freeze_once() -> None:
+    """Spare later tasks of this process the collector's walk over PySpark's own modules."""
+    global _is_frozen
+    if not _is_frozen:
+        gc.freeze()
+        _is_frozen = True

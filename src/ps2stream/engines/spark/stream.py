@@ -1,0 +1,187 @@
+"""Start the engine: on a journal, or on any DataFrame of events that a user has."""
+
+from __future__ import annotations
+
+import atexit
+import contextlib
+import shutil
+import tempfile
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pyarrow as pa
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.pandas.types import from_arrow_schema
+from pyspark.sql.streaming.query import StreamingQuery
+
+from ps2stream.adjusting.controller import Controller, controller_of
+from ps2stream.config import Settings
+from ps2stream.engines.kernel_warmup import warm
+from ps2stream.engines.spark.job import SNAPSHOT_EVERY, BatchDone, MicroBatchJob
+from ps2stream.engines.spark.offsets import batch_range
+from ps2stream.engines.spark.source import NAME, JournalSource
+from ps2stream.errors import ConfigError
+from ps2stream.journal import Journal
+from ps2stream.model.events import conform
+from ps2stream.model.schemas import EVENTS, MATCHES, PUBLISH, empty
+from ps2stream.partitioning.plan import Plan
+from ps2stream.planning.first_plan import first_plan, journal_sample, plan_of
+from ps2stream.sinks.parquet import Sink
+from ps2stream.sources.references import journal_references
+from ps2stream.state.state import State
+
+
+def _ignore(done: BatchDone) -> None:
+    """Take notice of nothing."""
+
+
+@contextlib.contextmanager
+def journal_stream(
+    spark: SparkSession,
+    journal: Path,
+    state: Path,
+    out: Path,
+    settings: Settings,
+    *,
+    plan: Plan | None = None,
+    on_batch: Callable[[BatchDone], None] = _ignore,
+    interval_s: float = 0.0,
+    prune: bool = False,
+    snapshot_every: int = SNAPSHOT_EVERY,
+    controller: Controller | None = None,
+) -> Iterator[StreamingQuery]:
+    """Run the stream of a journal while the context lasts; it goes on where it was stopped or killed.
+
+    The first start takes the plan that is given, or makes one from what the journal holds by then; later ones
+    go on with it. ``snapshot_every``: after this many updates, or as many as there are subscriptions, a
+    snapshot takes the place of the subscription log. ``controller``: who adjusts the load, if not the one
+    that the settings ask for.
+    """
+    Journal.open(journal).close()  # a missing or damaged one is reported before Spark starts
+    with State(state).locked(), ThreadPoolExecutor(1, "replanning") as background:
+        job = MicroBatchJob(
+            spark,
+            _state_of(state, journal, settings, plan),
+            settings,
+            out,
+            on_batch,
+            snapshot_every,
+            prune_journal=prune,
+            controller=controller or controller_of(settings, background),
+        )
+        job.start()
+        spark.dataSource.register(JournalSource)
+        events = (
+            spark.readStream.format(NAME)
+            .option("parts", settings.n_dispatchers)
+            .option("batch_events", settings.batch_events)
+            .load(str(journal))
+        )
+        background.submit(warm)  # what the driver itself will need for the first adjustment
+
+        def process(batch: DataFrame, batch_id: int) -> None:
+            # Spark says which batch it is; the tasks that need it read it from the journal.
+            after, upto = batch_range(job.state.checkpoint, batch_id, journal)
+            references = journal_references(journal, after, upto, settings.n_dispatchers)
+            job.process(tuple(references), batch_id)
+
+        query = _start(events, job, process, interval_s)
+        try:
+            yield query
+        finally:
+            query.stop()
+            job.tell_status()
+            Sink(out).finish()
+
+
+@contextlib.contextmanager
+def events_stream(
+    events: DataFrame,
+    state: Path,
+    out: Path,
+    settings: Settings,
+    *,
+    sample: pa.RecordBatch | None = None,
+    on_batch: Callable[[BatchDone], None] = _ignore,
+    interval_s: float = 0.0,
+) -> Iterator[StreamingQuery]:
+    """Run a streaming DataFrame of events (schema EVENTS) while the context lasts.
+
+    Its seqs must rise from batch to batch; an event at or below the last seq of an earlier batch is
+    rejected. The first plan is made from ``sample``, or from the file that the settings name for it; without
+    either the world is cut evenly.
+    """
+    if not events.isStreaming:
+        raise ConfigError("events_stream needs a streaming DataFrame; use match_events for a finite one")
+    with State(state).locked(), ThreadPoolExecutor(1, "replanning") as background:
+        if not State.exists(state):
+            State.create(state, first_plan(empty(EVENTS) if sample is None else sample, settings), settings)
+        job = MicroBatchJob(events.sparkSession, State.open(state, settings), settings, out, on_batch)
+        job.controller = controller_of(settings, background)
+        job.start()
+        background.submit(warm)
+        query = _start(events, job, job.process_events, interval_s)
+        try:
+            yield query
+        finally:
+            query.stop()
+            job.tell_status()
+            Sink(out).finish()
+
+
+def match_events(events: DataFrame, settings: Settings | None = None) -> DataFrame:
+    """Match a finite DataFrame of events; return the DataFrame of their matches.
+
+    The matches lie in a temporary directory of this host until the Python process ends.
+    """
+    if events.isStreaming:
+        raise ConfigError("match_events needs a finite DataFrame; use events_stream for a stream")
+    settings = settings or Settings()
+    directory = Path(tempfile.mkdtemp(prefix="ps2stream-"))
+    atexit.register(shutil.rmtree, directory, ignore_errors=True)
+    plan = first_plan(some_of_both(events, settings.sample_events), settings)
+    out = directory / "out"
+    job = MicroBatchJob(events.sparkSession, State.create(directory / "state", plan, settings), settings, out)
+    job.start()
+    job.process_events(events, 0)
+    Sink(out).finish()
+    return read_matches(events.sparkSession, out)
+
+
+def read_matches(spark: SparkSession, out: Path) -> DataFrame:
+    """Read the matches that are in a sink now."""
+    return spark.read.schema(from_arrow_schema(MATCHES)).parquet(str(Sink(out).matches))
+
+
+def stream_matches(spark: SparkSession, out: Path) -> DataFrame:
+    """Read the matches of a sink as a stream: those that are there and those to come, each once."""
+    Sink(out).prepare()
+    return spark.readStream.schema(from_arrow_schema(MATCHES)).parquet(str(Sink(out).matches))
+
+
+def _start(
+    stream: DataFrame, job: MicroBatchJob, process: Callable[[DataFrame, int], None], interval_s: float
+) -> StreamingQuery:
+    writer = stream.writeStream.foreachBatch(process)
+    writer = writer.option("checkpointLocation", str(job.state.checkpoint))
+    return writer.trigger(processingTime=f"{round(interval_s * 1000)} milliseconds").start()
+
+
+def _state_of(directory: Path, journal: Path, settings: Settings, plan: Plan | None) -> State:
+    if not State.exists(directory):
+        plan = plan or plan_of(journal_sample(journal, settings), settings)
+        State.create(directory, plan, settings)
+    return State.open(directory, settings)
+
+
+def some_of_both(events: DataFrame, n_events: int) -> pa.RecordBatch:
+    """Take publications and updates in the order of their seq, the first that Spark comes upon.
+
+    The rest is not computed. How the kinds are mixed cannot be told from it.
+    """
+    is_publish = events["op"] == PUBLISH
+    publications = events.where(is_publish).limit(n_events - n_events // 2)
+    updates = events.where(~is_publish).limit(n_events // 2)
+    batches = publications.unionAll(updates).toArrow().combine_chunks().to_batches()
+    return conform(batches[0]).sort_by("seq") if batches else empty(EVENTS)

@@ -1,0 +1,83 @@
+"""Packets: what crosses from one role to the next.
+
+A packet is a record batch for one destination. Engines that cross processes carry it as an Arrow
+IPC stream, so a shuffle moves a few large values and not every tuple.
+"""
+
+from __future__ import annotations
+
+from enum import StrEnum, auto
+from typing import NamedTuple
+
+import pyarrow as pa
+
+#: Publications on their way from a dispatcher to a worker; `probes` is ``Probes.owned``.
+ROUTED = pa.schema(
+    [
+        ("seq", pa.int64()),
+        ("id", pa.string()),
+        ("lon", pa.float64()),
+        ("lat", pa.float64()),
+        ("terms", pa.large_list(pa.uint64())),
+        ("probes", pa.large_list(pa.uint8())),
+    ]
+)
+
+#: Publications as load adjustment looks at them.
+SAMPLED = pa.schema([("lon", pa.float64()), ("lat", pa.float64()), ("terms", pa.large_list(pa.uint64()))])
+
+#: Work and contents of a worker's grid^t cells in one batch; cells without a publication are left out.
+CELL_LOADS = pa.schema(
+    [
+        ("cell", pa.int32()),
+        ("publications", pa.int32()),
+        ("lookups", pa.int64()),
+        ("candidates", pa.int64()),
+        ("matches", pa.int64()),
+        ("subscriptions", pa.int64()),
+        ("bytes", pa.int64()),
+    ]
+)
+
+#: Matches on their way from a worker to the merger, which knows the ids of subscriptions: a row for each
+#: publication that has any, with the ascending seqs of the subscriptions.
+FOUND = pa.schema(
+    [
+        ("publication_seq", pa.int64()),
+        ("publication_id", pa.string()),
+        ("subscription_seqs", pa.large_list(pa.int64())),
+    ]
+)
+
+#: In the metadata of cell loads: whose they are.
+WORKER = b"worker"
+
+
+class PacketKind(StrEnum):
+    """What a packet holds."""
+
+    PUBLICATIONS = auto()
+    REJECTED = auto()
+    REPORT = auto()
+    COMPILED = auto()
+    LOADS = auto()
+    SAMPLE = auto()
+
+
+class Packet(NamedTuple):
+    """A packet on its way to another process."""
+
+    kind: PacketKind
+    payload: bytes
+
+
+def encode(batch: pa.RecordBatch) -> bytes:
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, batch.schema) as writer:
+        writer.write_batch(batch)
+    return bytes(sink.getvalue())
+
+
+def decode(payload: pa.Buffer | bytes) -> pa.RecordBatch:
+    """Read the one batch of a packet; its columns view the payload."""
+    return pa.ipc.open_stream(payload).read_next_batch()

@@ -1,0 +1,347 @@
+"""The registrar: the one place where subscriptions begin and end.
+
+In the paper every dispatcher updates its own H2, and a publication that another dispatcher
+handles can be dropped although a subscription waits for it. Here all updates of a batch pass
+through one registrar before its publications are routed: it decides in the order of seq what
+each update does, counts it in H2, and writes what workers have to know to the log. Parsing, the
+expensive part, is done before, in parallel (:func:`compile_updates`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from typing import NamedTuple, Protocol
+
+import numpy as np
+import pyarrow as pa
+
+from ps2stream.arrays import HeapStorage, Int64s, Storage, frozen
+from ps2stream.arrow import concat, pick, ragged_of
+from ps2stream.errors import StateError, quoted
+from ps2stream.matching.contract import FOREVER, Subscriptions
+from ps2stream.model.events import nothing_rejected, rejected_records, rejection
+from ps2stream.model.schemas import SUBSCRIBE, UNSUBSCRIBE, empty
+from ps2stream.partitioning.plan import Plan
+from ps2stream.registry.index import Registry
+from ps2stream.registry.segments import (
+    BEGIN,
+    DROP,
+    END,
+    MOVE,
+    SEGMENT,
+    bare_rows,
+    begin_rows,
+    bounds_of,
+    changes,
+    subscriptions_of,
+)
+from ps2stream.roles.migration import (
+    Fetch,
+    Migrated,
+    Stored,
+    fetched,
+    first_terms,
+    migrate,
+    touching,
+    workers_column,
+)
+from ps2stream.routing.index import GridT
+from ps2stream.routing.layout import Postings
+from ps2stream.routing.route import Flags
+from ps2stream.routing.routing import PlanNumbers, Routing
+from ps2stream.routing.update import Destinations
+from ps2stream.text.frequencies import rarest_first
+
+
+class Decided(NamedTuple):
+    """What a batch of updates came to."""
+
+    segment: pa.RecordBatch
+    rejected: pa.RecordBatch
+
+
+class Storages(Protocol):
+    """Where the registrar's indexes live."""
+
+    def __call__(self, name: str) -> Storage: ...
+
+
+@dataclass(frozen=True, slots=True)
+class StoredGridT:
+    """The grid^t index of a plan, and the name of the storage it lies in."""
+
+    grid_t: GridT
+    name: str
+
+    @property
+    def plan(self) -> Plan:
+        return self.grid_t.plan
+
+
+class Registrar:
+    """Own the registry and the writing side of grid^t.
+
+    ``routing`` has an older part for the subscriptions that began before the newest plan; it only loses some.
+    """
+
+    def __init__(self, plan: Plan, storages: Storages = lambda name: HeapStorage()) -> None:
+        self._storages = storages
+        self._n_storages = 0
+        self.registry_name, storage = self._storage("registry")
+        self.registry = Registry.create(storage)
+        self.routing = Routing(self._stored(plan))
+        self._leaving: list[tuple[GridT, Postings]] = []
+
+    @property
+    def plan(self) -> Plan:
+        """Return the newest plan."""
+        return self.routing.newest.plan
+
+    @property
+    def grid_ts(self) -> Routing[GridT]:
+        return self.routing.map(lambda stored: stored.grid_t)
+
+    @property
+    def plan_numbers(self) -> PlanNumbers:
+        return self.routing.map(lambda stored: stored.plan.number)
+
+    def decide(self, compiled: pa.RecordBatch) -> Decided:
+        """Apply a batch of updates; they need not be sorted. Call once a batch, also with none."""
+        self._count_out()
+        if compiled.num_rows == 0:
+            return Decided(empty(SEGMENT), nothing_rejected())
+        compiled, repeated = _sorted(compiled)
+        is_subscribe = compiled.column("is_subscribe").to_numpy(zero_copy_only=False)
+        verdicts = self.registry.apply(compiled.column("seq").to_numpy(), is_subscribe, compiled.column("id"))
+        begun = self._begin(compiled.filter(compiled.column("is_subscribe")))
+        ended_rows = np.flatnonzero(verdicts.ended_version >= 0)
+        ended = self._end(verdicts.ended_version[ended_rows], compiled.column("seq").to_numpy()[ended_rows])
+        unknown = {
+            int(row): f"no live subscription has the id {quoted(compiled.column('id')[int(row)].as_py())}"
+            for row in np.flatnonzero(verdicts.is_unknown)
+        }
+        rejected = concat([repeated, rejection(compiled, unknown, op=UNSUBSCRIBE)])
+        return Decided(concat([begun, ended]), rejected)
+
+    def restore(self, segments: Iterable[pa.RecordBatch], plans: Routing[Plan] | None = None) -> None:
+        """Apply what an earlier run decided; call once, on a new registrar.
+
+        ``plans``: the present one, and the older one that some subscriptions still go by.
+        """
+        if plans is not None and plans.older is not None:
+            self.routing = Routing(self.routing.newest, self._stored(plans.older), plans.switch_seq)
+        ended = np.empty(0, np.int64)
+        for segment in segments:
+            ended = self._restore(segment)
+        live = self.registry.live_versions()
+        for versions in (live, ended):
+            for stored, rows in self._by_routing(versions):
+                stored.grid_t.add(self.registry.postings(versions[rows]))
+        # The batch of the last segment may run once more: what ended in it is counted out after that.
+        self._leave(ended)
+
+    def compact(self, horizon: int) -> str | None:
+        """Forget the versions that ended at or before ``horizon`` when they have become many.
+
+        Return the name of the storage that is of no use any more.
+        """
+        if not self.registry.should_compact():
+            return None
+        old = self.registry_name
+        self.registry_name, storage = self._storage("registry")
+        self.registry = self.registry.compacted(horizon, storage)
+        return old
+
+    def relocate(self, plan: Plan, cells: Int64s, fetch: Fetch) -> Migrated:
+        """Adopt a plan that differs from the newest one in who owns what in some cells."""
+        self._count_out()
+        before = self.routing.newest
+        live = self.registry.live_versions()
+        live = live[self.registry.seq_from(live) > self.routing.switch_seq]
+        live = live[touching(plan.grid, self.registry.bounds(live), cells)]
+        after = replace(before, grid_t=before.grid_t.adjusted(plan))
+        self.routing = replace(self.routing, newest=after)
+        postings = self.registry.postings(live)
+        was, becomes = before.grid_t.marks_of(postings), after.grid_t.marks_of(postings)
+        stored = Stored(self.registry.seq_from(live), was)
+        return migrate(stored, becomes & ~was, was & ~becomes, fetch, self.registry, plan.frequencies)
+
+    def switch(self, plan: Plan) -> None:
+        """Route subscriptions that begin from now on by another plan; earlier ones stay where they are."""
+        if self.routing.older is not None:
+            raise StateError(
+                f"plan {self.routing.older.plan.number} must be dropped before plan {plan.number} is adopted"
+            )
+        self._count_out()
+        self.routing = Routing(self._stored(plan), self.routing.newest, self.registry.newest_seq())
+
+    def n_older(self) -> int:
+        """Count the live subscriptions that still go by the older plan."""
+        if self.routing.older is None:
+            return 0
+        return int(np.count_nonzero(self.registry.live_seqs() <= self.routing.switch_seq))
+
+    def unite(self, fetch: Fetch) -> tuple[Migrated, str]:
+        """Move what the older plan still routes to where the newest one wants it, and drop the older.
+
+        Return also the name of the storage that is of no use any more.
+        """
+        self._count_out()
+        newest, older = self.routing.newest, self.routing.older
+        if older is None:
+            raise StateError(f"there must be an older plan to drop; plan {newest.plan.number} is alone")
+        live = self.registry.live_versions()
+        seqs = self.registry.seq_from(live)
+        is_older = seqs <= self.routing.switch_seq
+        live, seqs = live[is_older], seqs[is_older]
+        was = older.grid_t.marks_of(self.registry.postings(live))
+        stored = Stored(seqs, was)
+        # Two steps, as where they go depends on the terms that only the workers know.
+        moved = migrate(stored, was, was, fetch, self.registry, newest.plan.frequencies)
+        moves = changes(moved.rows, MOVE)
+        postings = _postings_of(moves)
+        self.registry.repost(moves.column("seq_from").to_numpy(), postings)
+        newest.grid_t.add(postings)
+        takers = workers_column(newest.grid_t.marks_of(postings))
+        moves = moves.set_column(len(SEGMENT) - 1, SEGMENT.field("workers"), takers)
+        self.routing = Routing(newest)
+        rows = pa.concat_batches([changes(moved.rows, DROP), moves])
+        return moved._replace(rows=rows), older.name
+
+    def some_live(self, n: int, random: np.random.Generator, fetch: Fetch) -> Subscriptions:
+        """Draw live subscriptions and copy them from the workers that store them."""
+        live = self.registry.live_versions()
+        if len(live) > n:
+            live = np.sort(random.choice(live, n, replace=False))
+        return fetched(Stored(self.registry.seq_from(live), self._marks(live)), fetch)
+
+    def as_stored(self, begun: pa.RecordBatch) -> pa.RecordBatch:
+        """Bring rows that begin live subscriptions up to date with what was moved since."""
+        parts = []
+        for stored, rows in self._parted(begun.column("seq_from").to_numpy()):
+            part = pick(begun, rows)
+            subs = subscriptions_of(part)
+            terms = subs.terms.copy()
+            rarest_first(terms, subs.term_offsets, stored.plan.frequencies)
+            subs = subs._replace(terms=terms)
+            versions = self.registry.versions_of(subs.seq_from)
+            workers = self._workers_column(versions)
+            parts.append(begin_rows(subs, part.column("id"), part.column("expression"), workers))
+        rows = concat(parts)
+        # In order but for what an older plan holds; sorting takes longer than all the rest.
+        is_sorted = bool((np.diff(rows.column("seq_from").to_numpy()) > 0).all())
+        return rows if is_sorted else rows.sort_by("seq_from")
+
+    def _begin(self, begun: pa.RecordBatch) -> pa.RecordBatch:
+        clauses = ragged_of(begun.column("clauses"), flat=False)
+        terms = ragged_of(clauses.values)
+        ordered = terms.values.copy()
+        rarest_first(ordered, frozen(terms.offsets), self.plan.frequencies)
+        subs = Subscriptions(
+            begun.column("seq").to_numpy(),
+            np.full(begun.num_rows, FOREVER),
+            bounds_of(begun),
+            clauses.offsets,
+            terms.offsets,
+            ordered,
+        )
+        postings = Postings(frozen(subs.bounds), frozen(subs.clause_offsets), first_terms(subs))
+        self.registry.describe(postings)
+        grid_t = self.routing.newest.grid_t
+        grid_t.add(postings)
+        workers = workers_column(grid_t.marks_of(postings))
+        return begin_rows(subs, begun.column("id"), begun.column("expression"), workers)
+
+    def _end(self, versions: Int64s, seq_to: Int64s) -> pa.RecordBatch:
+        self._leave(versions)
+        seq_from = self.registry.seq_from(versions)
+        ids = self.registry.ids(seq_from)
+        return bare_rows(END, seq_from, seq_to, ids, self._workers_column(versions))
+
+    def _restore(self, segment: pa.RecordBatch) -> Int64s:
+        """Bring the registry up to a segment; return the versions that ended in it."""
+        begun, ended = changes(segment, BEGIN), changes(segment, END)
+        seqs = np.concatenate([begun.column("seq_from").to_numpy(), ended.column("seq_to").to_numpy()])
+        is_subscribe = np.arange(len(seqs)) < begun.num_rows
+        ids = pa.concat_arrays([begun.column("id"), ended.column("id")])
+        # An end that a re-subscribe caused has the seq of that re-subscribe, and comes with it.
+        by_itself = ~np.isin(seqs, begun.column("seq_from").to_numpy()) | is_subscribe
+        order = np.argsort(seqs[by_itself], kind="stable")
+        rows_of_all = np.flatnonzero(by_itself)[order]
+        moved = changes(segment, MOVE)
+        self.registry.repost(moved.column("seq_from").to_numpy(), _postings_of(moved))
+        verdicts = self.registry.apply(
+            seqs[rows_of_all], is_subscribe[rows_of_all], ids.take(pa.array(rows_of_all))
+        )
+        self.registry.describe(_postings_of(begun))
+        return verdicts.ended_version[verdicts.ended_version >= 0]
+
+    def _by_routing(self, versions: Int64s) -> list[tuple[StoredGridT, Flags]]:
+        """Part versions of subscriptions by the plan that they go by."""
+        return self._parted(self.registry.seq_from(versions))
+
+    def _parted(self, seq_from: Int64s) -> list[tuple[StoredGridT, Flags]]:
+        """Say for each plan which of some subscriptions go by it."""
+        is_older = seq_from <= self.routing.switch_seq
+        return list(zip(self.routing.parts, (~is_older, is_older), strict=False))
+
+    def _workers_column(self, versions: Int64s) -> pa.Array:
+        return workers_column(self._marks(versions))
+
+    def _marks(self, versions: Int64s) -> Destinations:
+        """Mark who stores versions, each by the routing that it goes by."""
+        marks = np.zeros((len(versions), self.plan.n_workers), np.bool_)
+        for stored, rows in self._by_routing(versions):
+            marks[rows] = stored.grid_t.marks_of(self.registry.postings(versions[rows]))
+        return marks
+
+    def _leave(self, versions: Int64s) -> None:
+        self._leaving += [
+            (stored.grid_t, self.registry.postings(versions[rows]))
+            for stored, rows in self._by_routing(versions)
+        ]
+
+    def _count_out(self) -> None:
+        """Take what ended in the batch before out of H2: its publications have all been routed."""
+        for grid_t, postings in self._leaving:
+            grid_t.remove(postings)
+        self._leaving.clear()
+
+    def _stored(self, plan: Plan) -> StoredGridT:
+        name, storage = self._storage("routing")
+        return StoredGridT(GridT.create(plan, storage), name)
+
+    def _storage(self, kind: str) -> tuple[str, Storage]:
+        self._n_storages += 1
+        name = f"{kind}-{self._n_storages}"
+        return name, self._storages(name)
+
+
+def _postings_of(segment: pa.RecordBatch) -> Postings:
+    """Pick the first, rarest, term of every clause."""
+    subs = subscriptions_of(segment)
+    return Postings(subs.bounds, subs.clause_offsets, first_terms(subs))
+
+
+def _sorted(compiled: pa.RecordBatch) -> tuple[pa.RecordBatch, pa.RecordBatch]:
+    """Order updates by seq and reject those that repeat one."""
+    seq = compiled.column("seq").to_numpy()
+    if not np.all(seq[1:] >= seq[:-1]):
+        compiled = compiled.take(pa.array(np.argsort(seq, kind="stable")))
+        seq = compiled.column("seq").to_numpy()
+    repeats = np.flatnonzero(seq[1:] == seq[:-1]) + 1
+    if not len(repeats):
+        return compiled, nothing_rejected()
+    keep = np.ones(len(seq), np.bool_)
+    keep[repeats] = False
+    records = [
+        (
+            int(seq[row]),
+            SUBSCRIBE if compiled.column("is_subscribe")[row].as_py() else UNSUBSCRIBE,
+            compiled.column("id")[row].as_py(),
+            f"seq {seq[row]} was used before",
+        )
+        for row in map(int, repeats)
+    ]
+    return compiled.filter(pa.array(keep)), rejected_records(records)

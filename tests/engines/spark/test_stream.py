@@ -1,0 +1,188 @@
+"""The engine from a PySpark session that a user already has: DataFrame in, DataFrame of matches out."""
+
+from __future__ import annotations
+
+import random
+import shutil
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.pandas.types import from_arrow_schema
+
+from laws.engines import Place, batches_of, outcome_of, sorted_outcome
+from ps2stream.config import Settings
+from ps2stream.engines.spark.stream import (
+    events_stream,
+    journal_stream,
+    match_events,
+    some_of_both,
+    stream_matches,
+)
+from ps2stream.errors import ConfigError, JournalError, StateError
+from ps2stream.model.schemas import EVENTS, MATCHES
+from ps2stream.model.space import WORLD, Grid
+from ps2stream.partitioning.plan import Plan, owners_of_cells
+from ps2stream.state.state import State
+from ps2stream.testing import oracle
+from ps2stream.testing.generators import random_events
+
+SETTINGS = Settings(n_workers=2, n_dispatchers=2)
+
+
+def rows_of(frame: DataFrame) -> list[dict[str, Any]]:
+    rows: list[dict[str, Any]] = frame.toArrow().to_pylist()
+    return rows
+
+
+def files_of(spark: SparkSession, directory: Path) -> DataFrame:
+    """Stream the files of a directory, one a batch."""
+    reader = spark.readStream.schema(from_arrow_schema(EVENTS)).option("maxFilesPerTrigger", 1)
+    return reader.parquet(str(directory))
+
+
+def add_file(directory: Path, number: int, events: pa.RecordBatch) -> None:
+    """Put a file into a directory that a stream reads, so that it never sees half of it."""
+    directory.mkdir(exist_ok=True)
+    aside = directory / f".{number:03}.parquet"
+    pq.write_table(pa.Table.from_batches([events]), aside)
+    aside.replace(directory / f"{number:03}.parquet")
+
+
+def test_a_finite_dataframe_gives_a_dataframe_of_matches(spark: SparkSession) -> None:
+    events = random_events(1_000, seed=51, invalid_share=0.0)
+    matches = match_events(spark.createDataFrame(events), SETTINGS)
+    assert matches.schema == from_arrow_schema(MATCHES)
+    assert outcome_of(rows_of(matches), []).matches == sorted(oracle.run(events).matches)
+
+
+def test_the_order_of_rows_and_partitions_does_not_matter_as_seq_decides(spark: SparkSession) -> None:
+    events = random_events(600, seed=52, invalid_share=0.0)
+    shuffled = list(range(events.num_rows))
+    random.Random(1).shuffle(shuffled)
+    frame = spark.createDataFrame(events.take(pa.array(shuffled))).repartition(5)
+    matches = match_events(frame, SETTINGS)
+    assert outcome_of(rows_of(matches), []).matches == sorted(oracle.run(events).matches)
+
+
+def test_a_dataframe_without_events_gives_no_match(spark: SparkSession) -> None:
+    nothing = spark.createDataFrame(random_events(0, seed=1).to_pylist(), from_arrow_schema(EVENTS))
+    assert rows_of(match_events(nothing)) == []
+
+
+def test_the_plan_of_a_dataframe_sees_both_kinds_of_events(spark: SparkSession) -> None:
+    events = random_events(300, seed=58, invalid_share=0.0)
+    order = sorted(range(300), key=lambda row: events.column("op")[row].as_py() == "publish")
+    some = some_of_both(spark.createDataFrame(events.take(pa.array(order))), 40)
+    kinds = some.column("op").to_pylist()
+    assert some.schema == EVENTS
+    assert (len(kinds), kinds.count("publish")) == (40, 20)
+
+
+def test_the_first_start_takes_the_plan_that_it_is_given(spark: SparkSession, place: Place) -> None:
+    events = random_events(300, seed=59)
+    place.publish(events, packet_events=50)
+    owners = np.arange(16, dtype=np.int32) % 2
+    plan = Plan(1, "grid", 2, Grid.over(WORLD, 2), owners_of_cells(owners))
+    with journal_stream(spark, place.journal, place.state, place.out, SETTINGS, plan=plan) as query:
+        query.processAllAvailable()
+    assert State(place.state).plan().h1.cell_owner.tolist() == owners.tolist()
+    assert place.outcome([]).matches == sorted(oracle.run(events).matches)
+    other = Plan(1, "grid", 2, Grid.over(WORLD, 2), owners_of_cells(1 - owners))
+    with journal_stream(spark, place.journal, place.state, place.out, SETTINGS, plan=other):
+        assert State(place.state).plan().h1.cell_owner.tolist() == owners.tolist(), "later ones keep it"
+
+
+def test_a_stream_of_files_is_matched_as_they_arrive(spark: SparkSession, tmp_path: Path) -> None:
+    events = random_events(900, seed=53, invalid_share=0.0)
+    parts = batches_of(events, 150)
+    for number, part in enumerate(parts[:3]):
+        add_file(tmp_path / "events", number, part)
+    source = files_of(spark, tmp_path / "events")
+    with events_stream(source, tmp_path / "state", tmp_path / "out", SETTINGS) as query:
+        query.processAllAvailable()
+    # Stopped, robbed of its indexes and started again: subscriptions of the first run still count.
+    shutil.rmtree(tmp_path / "state" / "index")
+    with events_stream(source, tmp_path / "state", tmp_path / "out", SETTINGS) as query:
+        for number, part in enumerate(parts[3:], start=3):
+            add_file(tmp_path / "events", number, part)
+            query.processAllAvailable()
+    place = Place(tmp_path)
+    assert place.outcome([]) == sorted_outcome(oracle.run(events))
+    batches = {path.name.split("-")[1] for path in (tmp_path / "out" / "matches").glob("batch-*")}
+    assert len(batches) == len(parts)
+    assert not list((tmp_path / "state").glob("spool/*"))
+
+
+def test_an_event_that_comes_too_late_is_rejected(spark: SparkSession, tmp_path: Path) -> None:
+    events = random_events(400, seed=54, invalid_share=0.0)
+    first, second = batches_of(events, 200)
+    add_file(tmp_path / "events", 0, first)
+    source = files_of(spark, tmp_path / "events")
+    with events_stream(source, tmp_path / "state", tmp_path / "out", SETTINGS) as query:
+        query.processAllAvailable()
+        add_file(tmp_path / "events", 1, pa.concat_batches([first.slice(190), second]))
+        query.processAllAvailable()
+    outcome = Place(tmp_path).outcome([])
+    assert outcome.matches == sorted(oracle.run(events).matches)
+    assert [rejected.seq for rejected in outcome.rejected] == first.column("seq")[190:].to_pylist()
+
+
+def test_matches_can_be_followed_as_a_stream(spark: SparkSession, place: Place) -> None:
+    events = random_events(600, seed=55)
+    place.publish(events.slice(0, 300), packet_events=50)
+    followed = stream_matches(spark, place.out)
+    assert followed.isStreaming
+    seen = followed.writeStream.format("memory").queryName("followed").start()
+    try:
+        place.drain(spark, SETTINGS)
+        seen.processAllAvailable()
+        n_early = spark.table("followed").count()
+        place.publish(events, packet_events=50)
+        place.drain(spark, SETTINGS)
+        seen.processAllAvailable()
+    finally:
+        seen.stop()
+    expected = sorted(oracle.run(events).matches)
+    assert 0 < n_early < len(expected)
+    assert outcome_of(rows_of(spark.table("followed")), []).matches == expected
+
+
+def test_finite_and_endless_dataframes_are_not_confused(spark: SparkSession, tmp_path: Path) -> None:
+    finite = spark.createDataFrame([], from_arrow_schema(EVENTS))
+    (tmp_path / "events").mkdir()
+    endless = files_of(spark, tmp_path / "events")
+    with pytest.raises(ConfigError, match="use match_events"):
+        events_stream(finite, tmp_path / "state", tmp_path / "out", SETTINGS).__enter__()
+    with pytest.raises(ConfigError, match="use events_stream"):
+        match_events(endless)
+
+
+def test_a_second_job_on_a_state_is_refused(spark: SparkSession, place: Place) -> None:
+    place.publish(random_events(50, seed=56), packet_events=50)
+    with place.stream(spark, SETTINGS) as query:
+        query.processAllAvailable()
+        with pytest.raises(StateError, match="another job is running on the state"):
+            place.drain(spark, SETTINGS)
+        query.processAllAvailable()
+    # The first one took no harm, and let go of the state when it ended.
+    place.drain(spark, SETTINGS)
+
+
+def test_a_state_is_not_used_with_other_settings(spark: SparkSession, place: Place) -> None:
+    place.publish(random_events(20, seed=57), packet_events=50)
+    place.drain(spark, SETTINGS)
+    with pytest.raises(StateError, match="was made with n_workers=2; got 3"):
+        place.drain(spark, Settings(n_workers=3, n_dispatchers=2))
+
+
+def test_a_missing_journal_is_named(spark: SparkSession, place: Place) -> None:
+    with (
+        pytest.raises(JournalError, match=f"no journal at {place.journal}"),
+        journal_stream(spark, place.journal, place.state, place.out, SETTINGS),
+    ):
+        pass

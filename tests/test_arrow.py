@@ -1,0 +1,81 @@
+"""Views are what Arrow holds, whatever offset, width and nulls it has; strings come out as written."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from ps2stream.arrow import COPY_MARGIN, Spans, buffer_for, copy_bytes, spans_of, string_array
+from ps2stream.errors import StateError
+
+STRINGS = ["zero", "", "zwei", None, "trôis", "four"]
+
+
+def _rows(spans: Spans) -> list[bytes]:
+    return [spans.data[a:b].tobytes() for a, b in zip(spans.offsets[:-1], spans.offsets[1:], strict=True)]
+
+
+@pytest.mark.parametrize("kind", [pa.string(), pa.large_string()])
+@pytest.mark.parametrize(("start", "stop"), [(0, 6), (1, 5), (3, 4), (2, 2), (6, 6)])
+def test_spans_are_the_utf8_bytes_of_a_slice(kind: pa.DataType, start: int, stop: int) -> None:
+    array = pa.array(STRINGS, kind).slice(start, stop - start)
+    assert _rows(spans_of(array)) == [(text or "").encode() for text in STRINGS[start:stop]]
+
+
+def test_an_array_of_nulls_gives_empty_spans() -> None:
+    assert _rows(spans_of(pa.array([None, None], pa.string()))) == [b"", b""]
+
+
+def test_bytes_under_a_null_are_not_seen() -> None:
+    hidden = pa.Array.from_buffers(
+        pa.string(),
+        2,
+        [pa.py_buffer(b"\x02"), pa.array([0, 3, 6], pa.int32()).buffers()[1], pa.py_buffer(b"badfor")],
+    )
+    assert _rows(spans_of(hidden)) == [b"", b"for"]
+
+
+def test_spans_are_read_only_even_over_mutable_buffers() -> None:
+    spans = spans_of(pa.array(STRINGS))
+    assert not spans.data.flags.writeable
+    assert not spans.offsets.flags.writeable
+
+
+def test_other_types_are_refused_by_name() -> None:
+    with pytest.raises(TypeError, match="got int64"):
+        spans_of(pa.array([1]))
+
+
+@pytest.mark.kernel
+@given(st.lists(st.text(max_size=20), max_size=8))
+@settings(max_examples=60, deadline=None)
+def test_strings_come_out_as_they_were_copied(texts: list[str]) -> None:
+    encoded = [text.encode() for text in texts]
+    source = np.frombuffer(b"".join(encoded) + bytes(COPY_MARGIN), np.uint8).copy()
+    offsets = np.cumsum([0, *map(len, encoded)], dtype=np.int32)
+    data = buffer_for(int(offsets[-1]))
+    for start, stop in zip(offsets[:-1].tolist(), offsets[1:].tolist(), strict=True):
+        copy_bytes(source, start, stop, data, start)
+    assert string_array(offsets, data).to_pylist() == texts
+
+
+@given(st.binary(max_size=40), st.integers(0, 9), st.integers(0, 9))
+@settings(max_examples=60, deadline=None)
+def test_a_copy_touches_nothing_before_it_and_no_more_than_the_room_behind_it(
+    copied: bytes, start: int, to: int
+) -> None:
+    source = np.zeros(start + len(copied) + COPY_MARGIN, np.uint8)
+    source[start : start + len(copied)] = np.frombuffer(copied, np.uint8)
+    target = np.full(to + len(copied) + 2 * COPY_MARGIN, 7, np.uint8)
+    copy_bytes(source, start, start + len(copied), target, to)
+    assert (target[:to] == 7).all()
+    assert target[to : to + len(copied)].tobytes() == copied
+    assert (target[to + len(copied) + COPY_MARGIN :] == 7).all()
+
+
+def test_more_bytes_than_an_arrow_string_array_holds_are_refused() -> None:
+    with pytest.raises(StateError, match="2,147,483,648 were needed; use smaller batches"):
+        buffer_for(1 << 31)
