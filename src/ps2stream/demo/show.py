@@ -152,7 +152,7 @@ class Show:
         ):
             self._report("starting Spark")
             with own_session("ps2stream demo", log=log) as spark:
-                self._report("loading kernels (a new machine compiles them first)")
+                self._report("starting Python processes")
                 warm_up(spark)
                 self._stream(spark, Path(scratch))
         return self._summary()

@@ -16,7 +16,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ps2stream.arrays import Float64s, Int64s, UInt64s
-from ps2stream.kernels import kernel, prefetch, signed
+from ps2stream.kernels import copy, kernel, prefetch, signed
 from ps2stream.matching.contract import FOREVER, OWNED_BEFORE, OWNED_NOW, Found, Probes
 from ps2stream.matching.layout import FINER_LEVELS, LEVELS, GI2Arrays
 from ps2stream.matching.lists import (
@@ -279,7 +279,7 @@ def probe(
                     # One more than there are postings: what does not pass is written as well.
                     if n + length >= len(kept):
                         longer = np.empty(2 * (n + length + 1), np.uint64)
-                        longer[:n] = kept[:n]
+                        copy(longer, kept, n)
                         kept = longer
                     n_kept = _keep(postings, begin, begin + length, point, block.filters, at, kept, n)
                     block.n_candidates[b] += length

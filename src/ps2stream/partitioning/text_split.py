@@ -188,7 +188,8 @@ def _some_rows(offsets: Int64s, values: Int32s, rows: Int64s) -> tuple[Int64s, I
         kept[i + 1] = kept[i] + offsets[rows[i] + 1] - offsets[rows[i]]
     out = np.empty(kept[-1], values.dtype)
     for i in range(len(rows)):
-        out[kept[i] : kept[i + 1]] = values[offsets[rows[i]] : offsets[rows[i] + 1]]
+        for j in range(kept[i + 1] - kept[i]):
+            out[kept[i] + j] = values[offsets[rows[i]] + j]
     return kept, out
 
 

@@ -20,7 +20,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ps2stream.arrays import Int64s, UInt8s, UInt64s
-from ps2stream.kernels import kernel
+from ps2stream.kernels import copy, kernel
 from ps2stream.model.expressions import MAX_CLAUSES, MAX_DEPTH, MAX_DISTRIBUTED, MAX_DISTRIBUTED_TERMS
 from ps2stream.text.lexer import CLOSE, OPEN, OR, TERM, Tokens
 from ps2stream.text.stops import is_stopped
@@ -350,8 +350,8 @@ def _append(out: Clauses, n_clauses: int, terms: UInt64s, slots: Int64s, n: int)
         needed += slots[clause, _END] - slots[clause, _START]
     if needed > len(out.terms):
         longer = Clauses(np.empty(2 * needed, np.uint64), np.zeros(2 * needed + 1, np.int64))
-        longer.terms[:end] = out.terms[:end]
-        longer.offsets[: n_clauses + 1] = out.offsets[: n_clauses + 1]
+        copy(longer.terms, out.terms, end)
+        copy(longer.offsets, out.offsets, n_clauses + 1)
         out = longer
     for clause in range(n):
         for slot in range(slots[clause, _START], slots[clause, _END]):

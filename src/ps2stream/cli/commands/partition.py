@@ -92,7 +92,7 @@ def run(arguments: argparse.Namespace) -> int:
     done = []
     for name in _all_partitioners() if arguments.all else (settings.partitioner,):
         say(f"{name}: planning")
-        plan, build_s = _planned(name, sample, costs, settings)
+        plan, build_s = _planned(name, sample, costs, settings, quiet=arguments.quiet)
         say(f"{name}: trying the plan")
         figures = _tried(plan, sample, costs, settings, build_s)
         _write(arguments, plan, sample, figures)
@@ -139,16 +139,19 @@ def _check_places(arguments: argparse.Namespace) -> None:
             check_place("a drawing", path)
 
 
-def _planned(name: str, sample: Sample, costs: Costs, settings: Settings) -> tuple[Plan, float]:
+def _planned(
+    name: str, sample: Sample, costs: Costs, settings: Settings, *, quiet: bool
+) -> tuple[Plan, float]:
     """Return a plan and the seconds that it took, without those that kernels took to compile or load."""
     import time
 
+    from ps2stream.cli.render.compilation import compilation_shown
     from ps2stream.kernels import one_compiler
     from ps2stream.partitioning import partitioner_named
     from ps2stream.planning.calibration import part_of
 
     partitioner = partitioner_named(name, costs)
-    with one_compiler():
+    with compilation_shown(quiet=quiet), one_compiler():
         partitioner.plan(part_of(sample, _WARM_ROWS, _WARM_ROWS), settings.n_workers)
     started = time.perf_counter()
     plan = partitioner.plan(sample, settings.n_workers, seed=settings.sample_seed)

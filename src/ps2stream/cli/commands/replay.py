@@ -80,6 +80,7 @@ def run(arguments: argparse.Namespace) -> int:
 
     if arguments.engine == "microbatch":
         require("ps2stream replay --engine microbatch", "spark")
+    from ps2stream.cli.render.compilation import load_kernels
     from ps2stream.cli.render.progress import open_progress
     from ps2stream.sinks.parquet import Sink
     from ps2stream.sources.event_log import EventLog
@@ -91,6 +92,7 @@ def run(arguments: argparse.Namespace) -> int:
     events = EventLog(arguments.events)
     sink = Sink(arguments.out)
     sink.clear()
+    load_kernels(quiet=arguments.quiet)
     with open_progress("replaying", events.n_events, quiet=arguments.quiet) as advance:
 
         def on_progress(tally: Tally) -> None:
@@ -117,10 +119,8 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _inline(events: EventLog, out: Path, settings: Settings, on_progress: Any, plan: Plan | None) -> Replayed:
-    from ps2stream.engines.kernel_warmup import warm
     from ps2stream.engines.replay import replay_inline
 
-    warm()
     return replay_inline(events, out, settings, on_progress, plan)
 
 

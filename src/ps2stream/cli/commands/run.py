@@ -90,6 +90,7 @@ def run(arguments: argparse.Namespace) -> int:
     settings, plan = settings_and_plan(arguments)
     home = home_from(arguments)
     _check_home(home, settings)
+    from ps2stream.cli.render.compilation import load_kernels
     from ps2stream.engines.spark.jvm import end_jvm
     from ps2stream.engines.spark.meter import Meter
     from ps2stream.engines.spark.session import own_session, warm_up
@@ -97,7 +98,8 @@ def run(arguments: argparse.Namespace) -> int:
     from ps2stream.journal import Journal
 
     meter = Meter(settings)
-    note("starting (a new machine compiles kernels first, which takes a minute)")
+    note("starting")
+    load_kernels()
     with (
         abrupt_interrupts() as interrupts,
         interrupts.tidied_by(end_jvm),
