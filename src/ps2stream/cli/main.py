@@ -54,6 +54,8 @@ examples:
   ps2stream demo --seconds 30
   ps2stream subscribe fires 'fire AND (smoke OR flames)' --region 11.3,48.0,11.8,48.3
   echo '{{"id": "p1", "lat": 48.1, "lon": 11.5, "text": "Fire and smoke!"}}' | ps2stream publish
+  ps2stream run --until-idle
+  ps2stream matches --text
   ps2stream explain --publication p1 --subscription fires
 
 {exits.EXIT_CODES}

@@ -22,7 +22,7 @@ Show the matches that the job of a deployment has delivered, oldest first, each 
 
 Columns: subscription_id, subscription_seq (the seq of its subscribe: its version), publication_id,
 publication_seq, and with --text the text, which the journal has until it is pruned. With --json a
-line is an object of these.
+line is an object of these. Long ids and texts are shortened, but not with --json.
 """
 
 _EPILOG = """\
@@ -67,7 +67,7 @@ def run(arguments: argparse.Namespace) -> int:
 
     home = existing_home(arguments)
     directory = Sink(home.out).matches
-    if not directory.is_dir():
+    if not directory.exists():
         note(f"ps2stream: no matches yet; {directory} does not exist")
     reader = MatchReader(directory)
     if arguments.new:

@@ -15,7 +15,8 @@ List the subscriptions that the next publication would meet, oldest first: what 
 and what was added to the journal since.
 
 Columns: id; since, the seq from which it counts; region, as MIN_LON,MIN_LAT,MAX_LON,MAX_LAT; expression.
-With --json a line is {"id", "since", "region": [...], "expression"}.
+With --json a line is {"id", "since", "region": [...], "expression"}. Long ids and expressions are
+shortened, but not with --json.
 """
 
 _EPILOG = """\
