@@ -1,7 +1,7 @@
 """Which tests of the benchmark are slow ones.
 
 What a figure says and how its workload is made is tested by ``./dev slow``: it concerns nobody who uses the
-package, and it is a sixth of all tests. Always tested is that what is measured is right (peers and engines
+package, and it is a tenth of all tests. Always tested is that what is measured is right (peers and engines
 find the same matches), the kernels, and that the tool works: a figure from its cases to its page, and the
 report in docs/paper.
 """
@@ -18,9 +18,12 @@ ALWAYS = {
     "peers",
     "test_cli.py",
     "test_committed_report.py",
+    "test_contest.py",
     "test_determinism.py",
     "test_figure.py",
     "test_figures.py",
+    "test_latency.py",
+    "test_microbatch_latency.py",
     "test_report.py",
     "test_results.py",
     "test_runner.py",

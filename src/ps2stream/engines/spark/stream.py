@@ -112,7 +112,9 @@ def events_stream(
     """Run a streaming DataFrame of events (schema EVENTS) while the context lasts.
 
     Its seqs must rise from batch to batch; an event at or below the last seq of an earlier batch is
-    rejected. The first plan is made from ``sample``, or from the file that the settings name for it; without
+    rejected. Within a batch the order of rows does not matter. Spark's file source takes files in the order of
+    their times of modification and those of the same millisecond in any: where it takes a few files a batch
+    (``maxFilesPerTrigger``), times must rise with seqs. The first plan is made from ``sample``, or from the file that the settings name for it; without
     either the world is cut evenly.
     """
     if not events.isStreaming:
