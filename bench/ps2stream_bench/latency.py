@@ -25,7 +25,7 @@ import pyarrow as pa
 
 from ps2stream.arrays import Float64s, Int64s
 from ps2stream.engines.inline import InlineEngine
-from ps2stream.sinks.parquet import Sink
+from ps2stream.sinks.parquet import ParquetSink
 from ps2stream_bench.engines import collected
 from ps2stream_bench.results import Row
 
@@ -280,7 +280,7 @@ def _check_order(engine: InlineEngine, events: pa.RecordBatch) -> None:
 
 
 def _through_sink(engine: InlineEngine, directory: Path | None) -> Process:
-    sink = Sink(directory) if directory else None
+    sink = ParquetSink.at(directory) if directory else None
     if sink:
         sink.clear()
     n_batches = 0

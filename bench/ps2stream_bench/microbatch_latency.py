@@ -64,7 +64,7 @@ class LiveStream:
 
     def add(self, done: BatchDone) -> None:
         """Take notice of a batch whose matches are in the sink; called in the stream's thread."""
-        last_seq = max(reference.last_seq for reference in done.references)
+        last_seq = max(source.last_seq for source in done.sources)
         with self._news:
             self._batches.append(_Done(time.perf_counter(), done.duration_s, last_seq))
             self._news.notify_all()

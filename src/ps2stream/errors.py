@@ -9,6 +9,7 @@
     ├── RejectedError        events given by a Python call are not valid; knows them all
     ├── JournalError         a journal cannot be opened, read or written
     ├── StateError           the state of a job is missing, foreign or damaged
+    │   └── MissingError         a store has nothing under a key
     └── EngineError          a process that the engine needs has failed or ended
 
 A message says where, what was needed and what came; of a long string it quotes an excerpt
@@ -114,6 +115,10 @@ class JournalError(PS2StreamError):
 
 class StateError(PS2StreamError):
     """The state directory of a job is missing, foreign or damaged."""
+
+
+class MissingError(StateError):
+    """A store has nothing under a key."""
 
 
 class EngineError(PS2StreamError):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import itertools
 import os
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,6 +14,8 @@ from ps2stream.errors import StateError
 
 #: How a user may name a file or a directory.
 AnyPath = str | Path
+
+_numbers = itertools.count()
 
 
 def absolute(path: AnyPath) -> Path:
@@ -27,21 +30,29 @@ def whole_file(path: Path) -> Iterator[BinaryIO]:
     On return it is on disk under its name. After a crash there is the old file or the new one;
     a full disk or a block that fails leaves the old one.
     """
-    # The process id keeps two that write the same file, such as a task and its retry, apart.
-    staged = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-    try:
+    with _staged(path) as staged:
         with staged.open("wb") as file:
             yield file
-            file.flush()
-            os.fsync(file.fileno())
+            _sync(file)
         staged.replace(path)
         sync_directory(path.parent)
-    except OSError as error:
-        space = "no space left for" if error.errno == errno.ENOSPC else "cannot write"
-        raise StateError(f"{space} {path}: {error}") from error
-    finally:
-        with contextlib.suppress(OSError):
-            staged.unlink(missing_ok=True)
+
+
+def new_file(path: Path, data: bytes) -> bool:
+    """Write a file unless there is one of that name; return whether this call gave the name to its own.
+
+    Of several processes that try it at once, one succeeds; on return of that one the file is on disk.
+    """
+    with _staged(path) as staged:
+        with staged.open("wb") as file:
+            file.write(data)
+            _sync(file)
+        try:
+            os.link(staged, path)  # unlike a rename, it fails where the name is taken
+        except FileExistsError:
+            return False
+        sync_directory(path.parent)
+    return True
 
 
 def sync_directory(directory: Path) -> None:
@@ -51,3 +62,28 @@ def sync_directory(directory: Path) -> None:
         os.fsync(descriptor)
     finally:
         os.close(descriptor)
+
+
+def is_own(staged: Path) -> bool:
+    """Say whether a file that is being written is written by this process."""
+    return f".{os.getpid()}-" in staged.name
+
+
+@contextlib.contextmanager
+def _staged(path: Path) -> Iterator[Path]:
+    """Name a file to write aside; nothing is left of it in the end, and errors say what was to be written."""
+    # Process and number keep apart those that write the same file, such as a task and its retry.
+    staged = path.with_name(f".{path.name}.{os.getpid()}-{next(_numbers)}.tmp")
+    try:
+        yield staged
+    except OSError as error:
+        space = "no space left for" if error.errno == errno.ENOSPC else "cannot write"
+        raise StateError(f"{space} {path}: {error}") from error
+    finally:
+        with contextlib.suppress(OSError):
+            staged.unlink(missing_ok=True)
+
+
+def _sync(file: BinaryIO) -> None:
+    file.flush()
+    os.fsync(file.fileno())

@@ -74,7 +74,7 @@ class Job:
     def batch(self, published: Published, events: pa.RecordBatch | None = None) -> Adjusted | None:
         """Ask the controller before a batch, process it, and report it."""
         registrar = self.deployment.registrar
-        adjusted = self.controller.adjust(self.n_batches, registrar, self.deployment.fetch)
+        adjusted = self.controller.adjust(self.n_batches, registrar, self.deployment.hosts)
         self.deployment.plans.setdefault(registrar.plan.number, registrar.plan)
         if adjusted is not None:
             self.made.append(adjusted)
@@ -428,9 +428,9 @@ def test_a_request_waits_until_somebody_has_subscribed(considering: Considering)
     controller.request_repartition()
     controller.observe(_observed(PLAN, EVEN))
     deployment = Deployment(PLAN)
-    assert controller.adjust(0, deployment.registrar, deployment.fetch) is None
+    assert controller.adjust(0, deployment.registrar, deployment.hosts) is None
     deployment.process(_subscribers())
-    assert controller.adjust(1, deployment.registrar, deployment.fetch) is not None
+    assert controller.adjust(1, deployment.registrar, deployment.hosts) is not None
 
 
 def test_a_controller_that_comes_to_a_job_in_between_two_plans_brings_them_together() -> None:

@@ -16,6 +16,7 @@ from ps2stream.errors import StateError
 from ps2stream.journal import Journal
 from ps2stream.registry.log import SubscriptionLog
 from ps2stream.roles.registrar import Registrar
+from ps2stream.store.directory import DirectoryStore
 from ps2stream.text.hashing import hash_term
 
 
@@ -31,7 +32,7 @@ def _publications(n: int) -> pa.RecordBatch:
 
 
 def _log(directory: Path, *batches: pa.RecordBatch) -> SubscriptionLog:
-    log, registrar = SubscriptionLog(directory / "log"), Registrar(plan_for(events_of()))
+    log, registrar = SubscriptionLog(DirectoryStore(directory / "log")), Registrar(plan_for(events_of()))
     for number, batch in enumerate(batches):
         log.append(number, registrar.decide(updates_of(batch)).segment, registrar.plan_numbers)
     return log
@@ -82,7 +83,7 @@ def test_only_so_many_are_drawn_and_all_are_counted(tmp_path: Path) -> None:
 
 
 def test_an_empty_log_has_nobody(tmp_path: Path) -> None:
-    assert some_living(SubscriptionLog(tmp_path / "log"), 5, 0).n_live == 0
+    assert some_living(SubscriptionLog(DirectoryStore(tmp_path / "log")), 5, 0).n_live == 0
 
 
 def test_a_snapshot_in_between_makes_it_read_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -103,7 +104,7 @@ def test_a_snapshot_in_between_makes_it_read_again(tmp_path: Path, monkeypatch: 
 
 def test_damage_is_not_read_again(tmp_path: Path) -> None:
     log = _log(tmp_path, events_of(subscribe(1, "a")))
-    (path,) = log.directory.iterdir()
+    (path,) = (tmp_path / "log").iterdir()
     path.write_bytes(b"no log")
     with pytest.raises(StateError, match="is damaged"):
         some_living(log, 5, 0)

@@ -14,7 +14,7 @@ from ps2stream.model.schemas import EVENTS
 from ps2stream.planning.first_plan import journal_sample, plan_of
 from ps2stream.roles.registrar import Registrar
 from ps2stream.roles.update_compiler import compile_updates
-from ps2stream.sinks.parquet import Sink
+from ps2stream.sinks.parquet import ParquetSink
 from ps2stream.state.state import State
 
 
@@ -25,11 +25,10 @@ class Job:
         self._home = home
         self._tokenizer = settings.tokenizer()
         plan = plan_of(journal_sample(home.journal, settings), settings)
-        self.state = State.create(home.state, plan, settings)
+        self.state = State.at(home.state).create(plan, settings)
         self._registrar = Registrar(plan)
         self._engine = InlineEngine(plan, settings)
-        self._sink = Sink(home.out)
-        self._sink.prepare()
+        self._sink = ParquetSink.at(home.out)
         self.position = 0
 
     def process(self, n_packets: int = 1 << 30) -> None:
@@ -40,12 +39,13 @@ class Job:
                 events = decode_events(packet)
                 compiled, _ = compile_updates(split(events)[1], self._tokenizer)
                 segment = self._registrar.decide(compiled).segment
-                if segment.num_rows:
-                    self.state.log.append(packet.position, segment, self._registrar.plan_numbers)
-                self._sink.write_matches(
-                    packet.position, 0, self._engine.process(events).matches.to_batches()
+                is_changed = segment.num_rows > 0
+                self.state.ledger.decide(
+                    packet.position, segment if is_changed else None, self._registrar.plan_numbers
                 )
-                self.state.record_progress(packet.position, packet.last_seq)
+                matches = self._engine.process(events).matches
+                self._sink.write_matches(packet.position, 0, matches.to_batches())
+                self.state.ledger.finish(packet.position, packet.last_seq)
                 self.position = packet.position
 
     def snapshot(self) -> None:

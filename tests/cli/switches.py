@@ -12,6 +12,6 @@ from ps2stream.state.state import State
 def switch(state: State, plan: Plan) -> None:
     """Let a plan route what begins after all that the job has seen."""
     running = state.plan().number
-    state.add_plan(plan)
-    routing = Routing(plan.number, running, state.last_seq())
+    state.plans.add(plan)
+    routing = Routing(plan.number, running, state.ledger.last_seq())
     state.log.append(state.log.last() + 1, empty(SEGMENT), routing)

@@ -122,11 +122,11 @@ def test_the_status_and_the_adjustments_are_those_of_the_job(deployment: ps2.Dep
     deployment.subscribe(FIRE)
     state = Job(deployment.home, SETTINGS).state
     assert deployment.status() == {"running": False, "age_s": None}
-    state.write_status({"at": 1.0, "sigma": 1.5})
+    state.mailbox.write_status({"at": 1.0, "sigma": 1.5})
     status = deployment.status()
     assert (status["running"], status["sigma"]) == (False, 1.5)
     assert status["age_s"] > 1e9
-    state.write_status({"at": "yesterday"})
+    state.mailbox.write_status({"at": "yesterday"})
     with pytest.raises(ps2.StateError, match="status of the job cannot be read"):
         deployment.status()
     record = Adjustment("local", 3, "now", "because", 1, 1, (1.0, 2.0))

@@ -46,9 +46,9 @@ def test_stop_words_are_those_of_the_job(tmp_path: Path) -> None:
 def test_the_settings_are_those_that_the_job_is_bound_to(tmp_path: Path) -> None:
     home = Home(tmp_path)
     bound = Settings(n_workers=3, partitioner="grid", stop_words=("the",), grid_bits=7, max_cells=9)
-    State.create(home.state, cell_plan(3), bound)
+    State.at(home.state).create(cell_plan(3), bound)
     assert home.settings() == bound
-    assert state_of(home).job_id
+    assert state_of(home).job_file.job_id
 
 
 def test_without_a_job_there_is_no_state(tmp_path: Path) -> None:

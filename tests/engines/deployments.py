@@ -31,9 +31,11 @@ from ps2stream.model.space import WORLD, Grid, Region
 from ps2stream.partitioning.plan import Plan, owner
 from ps2stream.registry.segments import BEGIN, BOUNDS, SEGMENT, changes
 from ps2stream.roles.dispatcher import Dispatcher
+from ps2stream.roles.heap_host import HeapHost
 from ps2stream.roles.migration import Migrated
 from ps2stream.roles.registrar import Registrar
 from ps2stream.roles.worker import Worker
+from ps2stream.roles.worker_host import Standing
 from ps2stream.routing.routing import Routing
 from ps2stream.testing.generators import (
     VOCABULARY,
@@ -113,31 +115,38 @@ class Deployment:
 
     plan: Plan
     registrar: Registrar = field(init=False)
-    workers: list[Worker[GI2]] = field(init=False)
+    hosts: list[HeapHost] = field(init=False)
     log: list[tuple[pa.RecordBatch, Routing[int]]] = field(default_factory=list)
     plans: dict[int, Plan] = field(default_factory=dict)
     _migrated: list[pa.RecordBatch] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self.registrar = Registrar(self.plan)
-        index_settings = SETTINGS.index_settings(self.plan)
-        self.workers = [Worker(i, GI2.create(index_settings)) for i in range(self.plan.n_workers)]
+        standing = Standing(0, SETTINGS.index_settings(self.plan))
+        self.hosts = [HeapHost(i, standing) for i in range(self.plan.n_workers)]
         self.plans[self.plan.number] = self.plan
 
     @property
     def segments(self) -> list[pa.RecordBatch]:
         return [segment for segment, _ in self.log]
 
+    @property
+    def workers(self) -> list[Worker[GI2]]:
+        return [host.worker for host in self.hosts]
+
     def fetch(self, worker: int, seqs: Int64s) -> Subscriptions:
-        return self.workers[worker].index.stored(seqs)
+        return self.hosts[worker].fetch(seqs)
 
     def process(self, events: pa.RecordBatch | None = None) -> pa.RecordBatch:
         """Decide on the updates of a batch, after what was moved before it."""
         decided = self.registrar.decide(updates_of(empty(EVENTS) if events is None else events))
         segment = concat([*self._migrated, decided.segment])
         self._migrated.clear()
-        for worker in self.workers:
-            worker.update(segment)
+        standing = Standing(len(self.log), SETTINGS.index_settings(self.registrar.plan))
+        for host in self.hosts:
+            host.take(segment)
+            host.stand(standing)
+            host.apply()
         self.log.append((segment, self.registrar.plan_numbers))
         return segment
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Sequence
 from dataclasses import replace
 
 import pyarrow as pa
@@ -11,14 +12,13 @@ import pytest
 from engines.streams import batches_of, events_of, plan_for, publish, random_stream, subscribe, unsubscribe
 from ps2stream.adjusting.controller import Adjusted, Observed
 from ps2stream.balance.adjustments import Adjustment
-from ps2stream.balance.local import Contents
 from ps2stream.balance.settings import AdjustmentSettings
 from ps2stream.config import Settings
 from ps2stream.engines.inline import InlineEngine
 from ps2stream.matching.index import GI2
 from ps2stream.registry.index import Registry
-from ps2stream.roles.migration import Fetch
 from ps2stream.roles.registrar import Registrar
+from ps2stream.roles.worker_host import WorkerHost
 from ps2stream.testing import oracle
 from ps2stream.testing.generators import random_expression, random_text
 
@@ -140,15 +140,13 @@ class Watching:
         self.observed.append(observed)
         return None
 
-    def adjust(
-        self, batch_id: int, registrar: Registrar, fetch: Fetch, contents: Contents | None = None
-    ) -> Adjusted | None:
-        assert contents is not None
+    def adjust(self, batch_id: int, registrar: Registrar, hosts: Sequence[WorkerHost]) -> Adjusted | None:
         live = registrar.registry.live_seqs()
-        for worker in range(registrar.plan.n_workers):
-            stored = fetch(worker, live)
-            assert (contents(worker).sum() > 0) == (len(stored.seq_from) > 0)
-            assert len(contents(worker)) == registrar.plan.grid.n_cells
+        assert [host.worker_id for host in hosts] == list(range(registrar.plan.n_workers))
+        for host in hosts:
+            stored = host.fetch(live)
+            assert (host.contents().sum() > 0) == (len(stored.seq_from) > 0)
+            assert len(host.contents()) == registrar.plan.grid.n_cells
         self.asked.append(batch_id)
         return None
 

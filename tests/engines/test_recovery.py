@@ -14,9 +14,7 @@ import pytest
 
 from engines.deployments import N_WORKERS, local_stream, random_edit, random_plan
 from engines.streams import SETTINGS, TOKENIZER, batches_of, publications_of, seqs_of, updates_of
-from ps2stream.arrays import Int64s
 from ps2stream.arrow import concat
-from ps2stream.matching.contract import Subscriptions
 from ps2stream.matching.index import GI2
 from ps2stream.model.schemas import BEFORE_ALL_SEQS
 from ps2stream.registry.index import Registry
@@ -24,6 +22,7 @@ from ps2stream.roles.dispatcher import Dispatcher
 from ps2stream.roles.merger import Merger
 from ps2stream.roles.migration import Migrated, nothing_migrated
 from ps2stream.roles.registrar import Registrar
+from ps2stream.roles.worker_host import Standing, fetching
 from ps2stream.state.state import State
 from ps2stream.testing import oracle
 
@@ -50,7 +49,7 @@ class Job:
     registrar: Registrar = field(init=False)
 
     def start(self) -> None:
-        self.state = State.open(self.directory, CHOSEN)
+        self.state = State.at(self.directory).open(CHOSEN)
         self.registrar = self.state.restore_registrar()
         self.state.drop_plans()
 
@@ -58,7 +57,7 @@ class Job:
         """Run a batch until it comes through."""
         while True:
             try:
-                if self.state.log.last() < batch_id:
+                if self.state.ledger.decided() < batch_id:
                     if batch_id and self.rng.random() < 0.2:
                         self.state.snapshot(batch_id - 1, self.registrar)
                     self._update(batch_id, batch)
@@ -77,25 +76,22 @@ class Job:
         dropped = [self.registrar.compact(self.horizon)]
         migrated = self._adjust(batch_id, dropped)
         if self.registrar.plan is not plan:
-            self.state.add_plan(self.registrar.plan)
+            self.state.plans.add(self.registrar.plan)
         self._may_be_killed()
         decided = self.registrar.decide(updates_of(batch))
         self._may_be_killed()
         # Even a batch of nothing is written, so that the log tells which batches are done.
-        self.state.log.append(batch_id, concat([migrated.rows, decided.segment]), self.registrar.plan_numbers)
+        segment = concat([migrated.rows, decided.segment])
+        self.state.ledger.decide(batch_id, segment, self.registrar.plan_numbers)
         self._may_be_killed()
         self.state.drop_plans()
         for name in filter(None, dropped):
-            self.state.drop_index(name)
+            self.state.host.drop(name)
 
     def _adjust(self, batch_id: int, dropped: list[str | None]) -> Migrated:
         registrar, rng = self.registrar, self.rng
-        settings = CHOSEN.index_settings(registrar.plan)
-
-        def fetch(worker_id: int, seqs: Int64s) -> Subscriptions:
-            with self.state.worker(worker_id, settings, batch_id - 1, self.horizon) as worker:
-                return worker.index.stored(seqs)
-
+        standing = Standing(batch_id - 1, CHOSEN.index_settings(registrar.plan), self.horizon)
+        fetch = fetching([self.state.worker_host(worker, standing) for worker in range(N_WORKERS)])
         way = rng.choice(["nothing", "relocate", "unite" if registrar.routing.older else "switch"])
         self.made.add(way)
         number = registrar.plan.number + 1
@@ -113,12 +109,13 @@ class Job:
     def _match(self, batch_id: int, batch: pa.RecordBatch) -> Found:
         """Match as tasks in other processes do: with nothing but names of what is on disk."""
         names = self.registrar.routing.map(lambda stored: (stored.plan.number, stored.name))
-        grid_ts = names.map(lambda part: self.state.open_grid_t(self.state.plan(part[0]), part[1]))
+        grid_ts = names.map(lambda part: self.state.open_grid_t(self.state.plans.get(part[0]), part[1]))
         packets = Dispatcher(grid_ts, TOKENIZER).dispatch(publications_of(batch)).packets
         settings = CHOSEN.index_settings(grid_ts.newest.plan)
+        standing = Standing(batch_id, settings, self.horizon, self.registrar.routing.switch_seq)
         found = []
         for worker_id, packet in packets.items():
-            with self.state.worker(worker_id, settings, batch_id, self.horizon) as worker:
+            with self.state.worker_host(worker_id, standing).lent() as worker:
                 found.append(worker.match(packet, self.horizon, self.registrar.routing.switch_seq))
                 self._may_be_killed()
         merged = Merger(self.state.open_registry(self.registrar.registry_name)).merge(found)
@@ -137,7 +134,7 @@ def test_kills_at_any_step_and_adjustments_of_any_kind_change_no_match(
     rng = random.Random(seed)
     monkeypatch.setattr(GI2, "should_compact", lambda self: rng.random() < 0.2)
     monkeypatch.setattr(Registry, "should_compact", lambda self: rng.random() < 0.2)
-    State.create(tmp_path / "state", random_plan(rng), CHOSEN)
+    State.at(tmp_path / "state").create(random_plan(rng), CHOSEN)
     job = Job(tmp_path / "state", rng, kill_share)
     job.start()
     events = local_stream(260, seed)

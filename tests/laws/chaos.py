@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -14,7 +15,7 @@ from ps2stream.adjusting.repartitioning import Considered
 from ps2stream.arrays import Int64s
 from ps2stream.balance.adjustments import Adjustment
 from ps2stream.balance.loads import CellTable
-from ps2stream.balance.local import Contents, LocalAdjustment, adjust
+from ps2stream.balance.local import LocalAdjustment, adjust
 from ps2stream.balance.ownership import Ownership
 from ps2stream.balance.selection import SELECTORS, selector_named
 from ps2stream.balance.settings import AdjustmentSettings
@@ -25,6 +26,7 @@ from ps2stream.partitioning.plan import Plan
 from ps2stream.planning.first_plan import first_plan
 from ps2stream.roles.migration import Fetch
 from ps2stream.roles.registrar import Registrar
+from ps2stream.roles.worker_host import WorkerHost, fetching
 
 
 @dataclass(slots=True)
@@ -48,16 +50,14 @@ class Chaos:
     def completed(self, record: Adjustment) -> None:
         assert record.migration_s >= 0
 
-    def adjust(
-        self, batch_id: int, registrar: Registrar, fetch: Fetch, contents: Contents | None = None
-    ) -> Adjusted | None:
+    def adjust(self, batch_id: int, registrar: Registrar, hosts: Sequence[WorkerHost]) -> Adjusted | None:
         # The batch decides, not the history: what a killed job would have done, its successor does.
         self.random.seed(self.seed * 100_003 + batch_id)
         if self.random.random() > self.share:
             return None
         ways = [self._hand_over, self._divide, self._select]
         ways += [self._unite] if registrar.routing.older is not None else [self._switch]
-        made = self.random.choice(ways)(registrar, fetch)
+        made = self.random.choice(ways)(registrar, fetching(hosts))
         if made is None:
             return None
         kind = made.record.steps[0].phase if made.record.steps else made.record.kind

@@ -20,6 +20,8 @@ from ps2stream.errors import PS2StreamError
 from ps2stream.partitioning import PARTITIONERS
 from ps2stream.registry.log import SubscriptionLog
 from ps2stream.state.audit import AuditLog
+from ps2stream.state.ledger import Ledger
+from ps2stream.state.plans import Plans
 from ps2stream.state.state import State
 from ps2stream.testing import oracle
 from ps2stream.testing.generators import random_events
@@ -83,13 +85,13 @@ def crashing(original: Callable[..., Any], n_before: int, *, is_done: bool) -> C
 @pytest.mark.parametrize(
     ("owner", "name", "is_done"),
     [
-        pytest.param(State, "add_plan", False, marks=pytest.mark.slow),
-        (State, "add_plan", True),
+        pytest.param(Plans, "add", False, marks=pytest.mark.slow),
+        (Plans, "add", True),
         pytest.param(AuditLog, "write", True, marks=pytest.mark.slow),
         pytest.param(SubscriptionLog, "append", False, marks=pytest.mark.slow),
         (SubscriptionLog, "append", True),
-        pytest.param(State, "drop_plans", True, marks=pytest.mark.slow),
-        pytest.param(State, "record_progress", False, marks=pytest.mark.slow),
+        pytest.param(Plans, "keep", True, marks=pytest.mark.slow),
+        pytest.param(Ledger, "finish", False, marks=pytest.mark.slow),
     ],
 )
 @pytest.mark.parametrize("seed", [11, pytest.param(12, marks=pytest.mark.slow)])
@@ -118,4 +120,4 @@ def test_a_crash_amid_an_adjustment_changes_nothing(
     place.drain(spark, settings, controller=Chaos(seed + 1, one_batch(events)), snapshot_every=40)
     assert place.outcome(late) == sorted_outcome(oracle.run(events))
     assert n_crashes >= 2
-    assert {record.kind for record in State(place.state).adjustments.read()} >= {"local", "switch"}
+    assert {record.kind for record in State.at(place.state).adjustments.read()} >= {"local", "switch"}

@@ -14,6 +14,7 @@ from ps2stream.matching.contract import FOREVER
 from ps2stream.registry.log import SubscriptionLog
 from ps2stream.registry.segments import BEGIN, SEGMENT
 from ps2stream.routing.routing import Routing
+from ps2stream.store.directory import DirectoryStore
 
 ROUTING = Routing(1)
 TWO = Routing(5, 3, 1 << 40)
@@ -40,7 +41,7 @@ def contents(log: SubscriptionLog, after: int = -1, upto: int | None = None) -> 
 
 
 def test_segments_come_back_in_the_order_of_their_batches(tmp_path: Path) -> None:
-    log = SubscriptionLog(tmp_path / "log")
+    log = SubscriptionLog(DirectoryStore(tmp_path / "log"))
     for batch_id in (3, 0, 12):
         log.append(batch_id, segment(batch_id, batch_id + 1), ROUTING)
     assert contents(log) == [(0, [0, 1]), (3, [3, 4]), (12, [12, 13])]
@@ -50,28 +51,28 @@ def test_segments_come_back_in_the_order_of_their_batches(tmp_path: Path) -> Non
 
 
 def test_a_segment_comes_back_as_it_was(tmp_path: Path) -> None:
-    log = SubscriptionLog(tmp_path)
+    log = SubscriptionLog(DirectoryStore(tmp_path))
     log.append(0, segment(4, 5), ROUTING)
     ((_, found),) = log.read()
     assert found.equals(segment(4, 5))
 
 
 def test_a_log_that_is_not_there_is_empty(tmp_path: Path) -> None:
-    log = SubscriptionLog(tmp_path / "nothing")
+    log = SubscriptionLog(DirectoryStore(tmp_path / "nothing"))
     assert contents(log) == []
     assert (log.base(), log.last()) == (-1, -1)
     assert log.routing() is None
 
 
 def test_appending_a_batch_again_replaces_it(tmp_path: Path) -> None:
-    log = SubscriptionLog(tmp_path)
+    log = SubscriptionLog(DirectoryStore(tmp_path))
     log.append(1, segment(1), ROUTING)
     log.append(1, segment(1), ROUTING)
     assert contents(log) == [(1, [1])]
 
 
 def test_a_snapshot_stands_for_everything_up_to_its_batch(tmp_path: Path) -> None:
-    log = SubscriptionLog(tmp_path)
+    log = SubscriptionLog(DirectoryStore(tmp_path))
     for batch_id in range(5):
         log.append(batch_id, segment(batch_id), ROUTING)
     log.snapshot(1, segment(1), ROUTING)
@@ -88,7 +89,7 @@ def test_a_snapshot_stands_for_everything_up_to_its_batch(tmp_path: Path) -> Non
 
 def test_what_a_snapshot_replaces_does_not_count_before_it_is_deleted(tmp_path: Path) -> None:
     """As after a crash between writing the snapshot and dropping older files."""
-    log = SubscriptionLog(tmp_path)
+    log = SubscriptionLog(DirectoryStore(tmp_path))
     for batch_id in range(3):
         log.append(batch_id, segment(batch_id), ROUTING)
     log.snapshot(0, segment(0), ROUTING)
@@ -100,7 +101,7 @@ def test_what_a_snapshot_replaces_does_not_count_before_it_is_deleted(tmp_path: 
 
 
 def test_a_file_without_its_final_name_is_ignored(tmp_path: Path) -> None:
-    log = SubscriptionLog(tmp_path)
+    log = SubscriptionLog(DirectoryStore(tmp_path))
     log.append(0, segment(0), ROUTING)
     (tmp_path / "batch-000000000001.arrow.tmp").write_bytes(b"half of")
     (tmp_path / "snapshot-000000000009.arrow.tmp").write_bytes(b"")
@@ -110,7 +111,7 @@ def test_a_file_without_its_final_name_is_ignored(tmp_path: Path) -> None:
 
 
 def test_a_damaged_file_is_an_error_that_names_it(tmp_path: Path) -> None:
-    log = SubscriptionLog(tmp_path)
+    log = SubscriptionLog(DirectoryStore(tmp_path))
     log.append(7, segment(*range(50)), ROUTING)
     path = tmp_path / "batch-000000000007.arrow"
     whole = path.read_bytes()
@@ -129,7 +130,7 @@ def test_a_file_without_a_segment_is_an_error(tmp_path: Path) -> None:
     with pa.OSFile(str(path), "wb") as file, pa.ipc.new_file(file, SEGMENT):
         pass
     with pytest.raises(StateError, match="is damaged"):
-        contents(SubscriptionLog(tmp_path))
+        contents(SubscriptionLog(DirectoryStore(tmp_path)))
 
 
 def test_a_file_of_another_schema_is_an_error(tmp_path: Path) -> None:
@@ -138,12 +139,12 @@ def test_a_file_of_another_schema_is_an_error(tmp_path: Path) -> None:
     with pa.OSFile(str(path), "wb") as file, pa.ipc.new_file(file, other.schema) as writer:
         writer.write_batch(other)
     with pytest.raises(StateError, match="is damaged"):
-        contents(SubscriptionLog(tmp_path))
+        contents(SubscriptionLog(DirectoryStore(tmp_path)))
 
 
 def test_a_full_disk_is_reported_and_leaves_no_file(tmp_path: Path) -> None:
     with small_disk(tmp_path / "disk") as disk:
-        log = SubscriptionLog(disk / "log")
+        log = SubscriptionLog(DirectoryStore(disk / "log"))
         log.append(0, segment(1), ROUTING)
         with pytest.raises(StateError, match=r"no space left for .*batch-000000000001"):
             log.append(1, segment(*range(20_000)), ROUTING)
@@ -154,11 +155,11 @@ def test_a_full_disk_is_reported_and_leaves_no_file(tmp_path: Path) -> None:
 
 
 def test_the_newest_file_says_by_which_plans_the_stream_is_routed(tmp_path: Path) -> None:
-    log = SubscriptionLog(tmp_path)
+    log = SubscriptionLog(DirectoryStore(tmp_path))
     log.append(3, segment(1), TWO)
     log.append(1, segment(2), ROUTING)
     assert log.routing() == TWO, "the newest batch, not the one that was written last"
-    assert log.routing() == SubscriptionLog(tmp_path).routing()
+    assert log.routing() == SubscriptionLog(DirectoryStore(tmp_path)).routing()
     log.snapshot(3, segment(1), TWO)
     assert log.routing() == TWO
     log.append(4, segment(), ROUTING)
@@ -169,7 +170,7 @@ def test_the_newest_file_says_by_which_plans_the_stream_is_routed(tmp_path: Path
 
 
 def test_routing_is_no_part_of_a_segment_and_may_change_without_one(tmp_path: Path) -> None:
-    log = SubscriptionLog(tmp_path)
+    log = SubscriptionLog(DirectoryStore(tmp_path))
     log.append(0, segment(4), ROUTING)
     log.append(0, segment(4), TWO)
     ((_, found),) = log.read()
@@ -188,14 +189,14 @@ def test_a_file_that_does_not_name_its_plans_is_an_error(
     schema = SEGMENT.with_metadata(metadata)
     with pa.OSFile(str(path), "wb") as file, pa.ipc.new_file(file, schema) as writer:
         writer.write_batch(segment(1))
-    log = SubscriptionLog(tmp_path)
+    log = SubscriptionLog(DirectoryStore(tmp_path))
     assert contents(log) == [(1, [1])], "its rows are sound"
     with pytest.raises(StateError, match=r"batch-000000000001\.arrow does not say by which plan"):
         log.routing()
 
 
 def test_a_damaged_file_has_no_routing(tmp_path: Path) -> None:
-    log = SubscriptionLog(tmp_path)
+    log = SubscriptionLog(DirectoryStore(tmp_path))
     log.append(1, segment(1), ROUTING)
     path = tmp_path / "batch-000000000001.arrow"
     path.write_bytes(path.read_bytes()[:100])

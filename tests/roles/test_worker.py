@@ -161,7 +161,8 @@ def test_segments_with_moves_and_drops_come_to_the_same_when_one_is_applied_twic
                 np.testing.assert_array_equal(mine, others)
             assert worker.index.counts().n_subscriptions == like.index.counts().n_subscriptions
     once = deployment.matches(publications)
-    deployment.workers = twice
+    for host, worker in zip(deployment.hosts, twice, strict=True):
+        host.worker = worker
     assert deployment.matches(publications) == once
     assert n_moves > 20
 

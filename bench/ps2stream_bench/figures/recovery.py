@@ -26,7 +26,6 @@ from ps2stream.engines.tally import Tally
 from ps2stream.journal import Journal
 from ps2stream.model.schemas import EVENTS
 from ps2stream.roles.reports import MergerReport
-from ps2stream.sinks.parquet import Sink
 from ps2stream.sources.event_log import EventLog
 from ps2stream_bench.engines import batches_of, check_alike, warm_once
 from ps2stream_bench.figure import Case, Context, Drawing, Figure, Page, Scale, Verdict
@@ -207,7 +206,6 @@ class Place:
             if tally.n_publications and not matched_s:
                 matched_s.append(time.perf_counter() - started)
 
-        Sink(out).prepare()
         done = replay_inline(EventLog(self.log), out, settings, on_progress)
         shutil.rmtree(out)
         return {"mode": COLD_INLINE, "first_match_s": matched_s[0], "n_matches": done.tally.n_matches}
@@ -220,7 +218,7 @@ class Place:
         def on_batch(done: BatchDone) -> None:
             nonlocal n_matches
             n_matches += sum(each.n_matches for each in done.reports if isinstance(each, MergerReport))
-            if any(reference.n_publications for reference in done.references):
+            if any(source.n_publications for source in done.sources):
                 matched.set()
 
         log_bytes, index_bytes = _size_of(self.state / "log"), _size_of(self.state / "index")

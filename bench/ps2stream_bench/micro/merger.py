@@ -21,7 +21,7 @@ from ps2stream.registry.index import Registry
 from ps2stream.roles.merger import Merger
 from ps2stream.roles.packets import FOUND, encode
 from ps2stream.roles.worker import by_publication
-from ps2stream.sinks.parquet import Sink
+from ps2stream.sinks.parquet import ParquetSink
 from ps2stream_bench.workloads import Arrays
 
 _BEFORE_ALL = -(1 << 63)
@@ -85,8 +85,7 @@ def divide(found: Found, seq: Int64s, ids: pa.Array, n_workers: int) -> list[Wor
 
 def measure(parts: list[WorkerMatches], registry: Registry, directory: Path) -> Measured:
     """Take the matches of one batch from the workers' indexes to a file."""
-    sink = Sink(directory)
-    sink.prepare()
+    sink = ParquetSink.at(directory)
     started = time.process_time()
     found = [_packet(part) for part in parts]
     grouped = time.process_time()
@@ -106,7 +105,7 @@ def measure(parts: list[WorkerMatches], registry: Registry, directory: Path) -> 
         naming_ns=(named - merged) * each,
         writing_ns=(written - named) * each,
         found_bytes=sum(len(encode(batch)) for batch in found) / n_matches,
-        parquet_bytes=sum(path.stat().st_size for path in sink.matches.iterdir()) / n_matches,
+        parquet_bytes=sum(len(sink.matches.get(key)) for key in sink.matches.list()) / n_matches,
     )
 
 

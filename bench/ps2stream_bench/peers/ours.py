@@ -21,13 +21,13 @@ from ps2stream.engines.spark.job import BatchDone
 from ps2stream.engines.spark.running import RunningStream
 from ps2stream.engines.spark.session import warm_up
 from ps2stream.engines.spark.stream import journal_stream
-from ps2stream.engines.spark.watch import tally_batch
+from ps2stream.engines.spark.watch import position_of, tally_batch
 from ps2stream.engines.tally import Tally
 from ps2stream.journal import Journal
 from ps2stream.model.schemas import EVENTS, empty
 from ps2stream.partitioning.plan import Plan
 from ps2stream.planning.first_plan import first_plan
-from ps2stream.sinks.parquet import Sink
+from ps2stream.sinks.parquet import ParquetSink
 from ps2stream_bench.peers.contract import PAIRS, Restful
 
 _LOAD_AT_ONCE = 100_000
@@ -117,11 +117,9 @@ class PS2StreamMicrobatch:
     def match(self, publications: pa.Table) -> pa.Table:
         before = self._batch_id
         self._drain(publications)
-        files = [
-            path
-            for number in range(before + 1, self._batch_id + 1)
-            for path in sorted(Sink(self._home / "out").matches.glob(f"batch-{number:012}-*.parquet"))
-        ]
+        written = ParquetSink.at(self._home / "out").matches
+        batches = tuple(f"batch-{number:012}-" for number in range(before + 1, self._batch_id + 1))
+        files = [pa.BufferReader(written.get(key)) for key in written.list() if key.startswith(batches)]
         return pa.concat_tables(
             [PAIRS.empty_table(), *(pq.read_table(f, columns=PAIRS.names) for f in files)]
         )
@@ -150,7 +148,7 @@ class PS2StreamMicrobatch:
         tally_batch(self._tally, done)
         self._batch_id = done.batch_id
         # Last, for it is what the other thread waits for.
-        self._position = max(reference.upto for reference in done.references)
+        self._position = position_of(done)
 
 
 def settings_of(stop_words: Iterable[str] = (), n_workers: int = 2) -> Settings:

@@ -22,7 +22,7 @@ from ps2stream.adjusting.recent import KEPT, CellEvidence, Recent
 from ps2stream.adjusting.repartitioning import Considered, consider
 from ps2stream.balance.adjustments import Adjustment, step_records
 from ps2stream.balance.loads import Window
-from ps2stream.balance.local import Contents, LocalAdjustment, adjust, is_unbalanced
+from ps2stream.balance.local import LocalAdjustment, adjust, is_unbalanced
 from ps2stream.balance.selection import selector_named
 from ps2stream.config import Settings
 from ps2stream.model.schemas import empty
@@ -31,6 +31,7 @@ from ps2stream.partitioning.plan import Plan, balance_of
 from ps2stream.roles.migration import Fetch, Migrated, nothing_migrated
 from ps2stream.roles.packets import CELL_LOADS
 from ps2stream.roles.registrar import Registrar
+from ps2stream.roles.worker_host import WorkerHost, fetching
 
 _LOG = logging.getLogger(__name__)
 
@@ -61,10 +62,8 @@ class Controller(Protocol):
         """Take in a finished batch; return the record of the last adjustment once its effect is known."""
         ...
 
-    def adjust(
-        self, batch_id: int, registrar: Registrar, fetch: Fetch, contents: Contents | None = None
-    ) -> Adjusted | None:
-        """Adjust the routing before a batch, where that is due."""
+    def adjust(self, batch_id: int, registrar: Registrar, hosts: Sequence[WorkerHost]) -> Adjusted | None:
+        """Adjust the routing before a batch, where that is due; ``hosts`` by the numbers of workers."""
         ...
 
     def completed(self, record: Adjustment) -> None:
@@ -105,11 +104,9 @@ class LoadController:
         self._awaiting = None
         return known
 
-    def adjust(
-        self, batch_id: int, registrar: Registrar, fetch: Fetch, contents: Contents | None = None
-    ) -> Adjusted | None:
+    def adjust(self, batch_id: int, registrar: Registrar, hosts: Sequence[WorkerHost]) -> Adjusted | None:
         started = time.monotonic()
-        adjusted = self._due(registrar, fetch, contents)
+        adjusted = self._due(registrar, hosts)
         if adjusted is None:
             return None
         record = replace(adjusted.record, batch_id=batch_id, at=_now(), pause_s=time.monotonic() - started)
@@ -121,17 +118,18 @@ class LoadController:
         if self._awaiting is not None:
             self._awaiting = record
 
-    def _due(self, registrar: Registrar, fetch: Fetch, contents: Contents | None) -> Adjusted | None:
+    def _due(self, registrar: Registrar, hosts: Sequence[WorkerHost]) -> Adjusted | None:
+        fetch = fetching(hosts)
         if registrar.routing.older is not None:
             return self._unite(registrar, fetch)
         considered = self._considered(registrar, fetch)
         if considered is not None:
             return self._switch(considered, registrar)
         if self._adjustment.is_local and self.window.is_full and self._considering is None:
-            return self._local(registrar, fetch, contents)
+            return self._local(registrar, hosts)
         return None
 
-    def _local(self, registrar: Registrar, fetch: Fetch, contents: Contents | None) -> Adjusted | None:
+    def _local(self, registrar: Registrar, hosts: Sequence[WorkerHost]) -> Adjusted | None:
         sigma = self._adjustment.sigma
         if not is_unbalanced((self.window.totals(), *self.window.halves()), sigma):
             return None
@@ -143,7 +141,7 @@ class LoadController:
             selector_named(self._adjustment.selector, self.settings.sample_seed),
             CellEvidence(self.recent, registrar, self.settings.sample_seed),
             replace(STANDARD_COSTS, load=self.settings.load),
-            contents,
+            lambda worker: hosts[worker].contents(),
         )
         if planned is None:
             # Nothing that can be moved helps: look again when there is something new to see.
@@ -151,9 +149,8 @@ class LoadController:
             return None
         ratio = balance_of(planned.before.tolist())
         reason = f"the busiest worker had {ratio:.2f} times the load of the least busy one, above {sigma:g}"
-        return relocate(
-            planned, registrar, fetch, reason, self._adjustment.selector, time.monotonic() - started
-        )
+        selection_s = time.monotonic() - started
+        return relocate(planned, registrar, fetching(hosts), reason, self._adjustment.selector, selection_s)
 
     def _considered(self, registrar: Registrar, fetch: Fetch) -> Considered | None:
         """Return a plan that is worth to switch to, if one has been found."""

@@ -31,7 +31,7 @@ from ps2stream.journal import Journal
 from ps2stream.model.schemas import PUBLISH, SUBSCRIBE
 from ps2stream.partitioning.sample import Sample
 from ps2stream.planning.first_plan import plan_of, sample_from
-from ps2stream.sinks.parquet import Sink
+from ps2stream.sinks.parquet import ParquetSink
 from ps2stream.state.state import State
 
 if TYPE_CHECKING:
@@ -161,7 +161,7 @@ class Show:
         self._report(f"loading {self._demo.n_subscriptions:,} subscriptions")
         workload = Workload(self._demo.seed)
         plan = plan_of(_sample(self._demo, self._settings), self._settings)
-        State.create(home / "state", plan, self._settings)
+        State.at(home / "state").create(plan, self._settings)
         with Journal.open(home / "journal", create=True, durable=False) as journal:
             publisher = Publisher(journal, workload, self._demo, self._meter)
             publisher.load(self._demo.n_subscriptions)
@@ -201,10 +201,11 @@ class Show:
             time.sleep(_SHOW_EVERY_S)
 
     def _take_samples(self, publisher: Publisher, out: Path) -> None:
-        newest = max((path.name for path in Sink(out).matches.glob("batch-*.parquet")), default="")
+        written = ParquetSink.at(out).matches
+        newest = max((key for key in written.list() if key.startswith("batch-")), default="")
         if newest > self._newest_file:
             self._newest_file = newest
-            matches = pq.read_table(Sink(out).matches / newest).slice(0, 1000)
+            matches = pq.read_table(pa.BufferReader(written.get(newest))).slice(0, 1000)
             step = max(1, matches.num_rows // 2)
             for row in matches.take(list(range(0, matches.num_rows, step))[:2]).to_pylist():
                 if sample := publisher.sample(row):

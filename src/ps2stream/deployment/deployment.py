@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -27,7 +28,7 @@ from ps2stream.model.rejections import OnRejected
 from ps2stream.model.schemas import MATCHES
 from ps2stream.model.space import check_point
 from ps2stream.model.subscriptions import Subscription
-from ps2stream.sinks.parquet import Sink
+from ps2stream.sinks.parquet import ParquetSink
 from ps2stream.text.tokenizer import Tokenizer
 
 
@@ -130,9 +131,9 @@ class Deployment:
     def status(self) -> dict[str, Any]:
         """Return how the load is spread: the fields of ``ps2stream status --json``."""
         state = state_of(self.home)
-        status = state.read_status()
+        status = state.mailbox.read_status()
         age_s = None if status is None else _age_s(status)
-        return {"running": state.is_running(), "age_s": age_s, **(status or {})}
+        return {"running": state.host.lock.is_held(), "age_s": age_s, **(status or {})}
 
     def adjustments(self) -> list[Adjustment]:
         """Return what load adjustment did, and why, oldest first."""
@@ -141,7 +142,7 @@ class Deployment:
     def _reader(self) -> MatchReader:
         if not self.home.directory.is_dir():
             raise StateError(f"there is no deployment in {self.home.directory}")
-        return MatchReader(Sink(self.home.out).matches)
+        return MatchReader(Path(ParquetSink.at(self.home.out).matches.location()))
 
     def _publication(self, publication: str | Publication | KnownPublication) -> KnownPublication:
         match publication:

@@ -9,16 +9,16 @@ Commands that add to the journal make it; a job makes the rest.
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ps2stream.errors import StateError
 from ps2stream.files import absolute
 
 if TYPE_CHECKING:
     from ps2stream.config import Settings
+    from ps2stream.state.job_file import JobFile
     from ps2stream.state.state import State
 
 
@@ -46,26 +46,25 @@ class Home:
     @property
     def has_state(self) -> bool:
         """Say whether a job was ever started here."""
-        return (self.state / "job.json").exists()
+        return self._job_file().exists()
 
     def stop_words(self) -> tuple[str, ...]:
         """Return the stop words that the job was started with; none before its first start."""
-        return self._fixed()["stop_words"] if self.has_state else ()
+        job_file = self._job_file()
+        return job_file.stop_words if job_file.exists() else ()
 
     def settings(self) -> Settings:
         """Return the settings that the job is bound to; all others are defaults."""
         from ps2stream.config import Settings
+        from ps2stream.state.job_file import FIXED
 
-        return Settings(**self._fixed("n_workers", "partitioner", "grid_bits", "max_cells"))
+        return Settings(**self._job_file().values(*FIXED))
 
-    def _fixed(self, *names: str) -> dict[str, Any]:
-        """Read the stop words, and what else is asked for."""
-        path = self.state / "job.json"
-        try:
-            about = json.loads(path.read_text(encoding="utf-8"))
-            return {"stop_words": tuple(about["stop_words"]), **{name: about[name] for name in names}}
-        except (OSError, ValueError, KeyError, TypeError) as error:
-            raise StateError(f"{path} cannot be read: {error!r}") from error
+    def _job_file(self) -> JobFile:
+        from ps2stream.state.job_file import JobFile
+        from ps2stream.store.directory import DirectoryStore
+
+        return JobFile(DirectoryStore(self.state))
 
 
 def state_of(home: Home) -> State:
@@ -74,4 +73,4 @@ def state_of(home: Home) -> State:
 
     if not home.has_state:
         raise StateError(f"no job was started in {home.directory} yet; 'ps2stream run' starts one")
-    return State(home.state)
+    return State.at(home.state)

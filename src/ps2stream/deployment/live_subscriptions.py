@@ -69,7 +69,7 @@ def at_point(live: pa.Table, lat: float, lon: float) -> pa.Table:
 
 def settled(home: Home, journal: Journal, read: Callable[[], pa.Table]) -> pa.Table:
     """Read again until no snapshot and no pruning came in between."""
-    log = State(home.state).log
+    log = State.at(home.state).log
     while True:
         before = (log.base(), journal.oldest())
         failure: PS2StreamError | None = None
@@ -85,9 +85,9 @@ def settled(home: Home, journal: Journal, read: Callable[[], pa.Table]) -> pa.Ta
 
 def decisions(home: Home, ids: Sequence[str] | None = None) -> Decisions:
     """Read the job's log; without a job it is empty."""
-    state = State(home.state)
-    # Progress first: the log that is read after it holds at least as much.
-    upto_seq = state.last_seq()
+    state = State.at(home.state)
+    # The ledger first: the log that is read after it holds at least as much.
+    upto_seq = state.ledger.last_seq()
     parts = [_ROWS.empty_table()]
     for _, segment in state.log.read():
         seqs = segment.column("seq_from").to_numpy()

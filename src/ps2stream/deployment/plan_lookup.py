@@ -15,6 +15,6 @@ def plan_for(home: Home, version: Version) -> Plan | None:
     """
     if not home.has_state:
         return None
-    state = State(home.state)
+    state = State.at(home.state)
     routing = state.routing()
-    return state.plan(routing.newest if version.seq_from is None else routing.of(version.seq_from))
+    return state.plans.get(routing.newest if version.seq_from is None else routing.of(version.seq_from))

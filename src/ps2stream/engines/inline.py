@@ -22,10 +22,12 @@ from ps2stream.model.events import in_order, split
 from ps2stream.model.schemas import BEFORE_ALL_SEQS
 from ps2stream.partitioning.plan import Plan
 from ps2stream.roles.dispatcher import Dispatched, Dispatcher
+from ps2stream.roles.heap_host import HeapHost
 from ps2stream.roles.merger import Merger
 from ps2stream.roles.registrar import Registrar
 from ps2stream.roles.update_compiler import compile_updates
-from ps2stream.roles.worker import CellCounters, Worker
+from ps2stream.roles.worker import Worker
+from ps2stream.roles.worker_host import Served, Standing
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,17 +47,19 @@ class InlineEngine:
         self.controller = controller or controller_of(settings)
         self._tokenizer = settings.tokenizer()
         self.registrar = Registrar(plan)
-        index_settings = settings.index_settings(plan)
-        self.workers = [Worker(i, GI2.create(index_settings)) for i in range(plan.n_workers)]
-        self._counted = [worker.index.counts() for worker in self.workers]
         self._n_batches = 0
         # Below it no event will come any more, so what ended up to here can be forgotten.
         self.high_water = BEFORE_ALL_SEQS
+        self.hosts = [HeapHost(i, self._standing()) for i in range(plan.n_workers)]
 
     @property
     def plan(self) -> Plan:
         """Return the newest plan that publications are routed by."""
         return self.registrar.plan
+
+    @property
+    def workers(self) -> list[Worker[GI2]]:
+        return [host.worker for host in self.hosts]
 
     def process(self, events: pa.RecordBatch) -> Outcome:
         """Match one batch (schema EVENTS); its events have to come after all those before."""
@@ -65,17 +69,15 @@ class InlineEngine:
         publications, updates = split(events)
         self._adjust(publications.num_rows)
         rejected = [out_of_order, *self._update(updates)]
-        counters = [worker.cell_counters() for worker in self.workers] if self.controller else []
-        busy_s = [entry.busy_s for entry in self.tally.workers]
         packets: dict[int, list[pa.RecordBatch]] = {}
         sampled: list[pa.RecordBatch] = []
         for number, part in enumerate(_parts(publications, self.settings.n_dispatchers)):
             done = self._dispatch(number, part, packets)
             rejected.append(done.rejected)
             sampled.append(done.sampled)
-        found = [batch for worker in packets for batch in self._match(worker, packets[worker])]
+        served = self._match(packets)
         merging = time.process_time()
-        matches = Merger(self.registrar.registry).merge(found)
+        matches = Merger(self.registrar.registry).merge([batch for each in served for batch in each.found])
         self.tally.merger_busy_s += time.process_time() - merging
         outcome = Outcome(matches, concat(rejected))
         self.high_water = high_water
@@ -87,7 +89,7 @@ class InlineEngine:
         self.tally.latencies.append((time.monotonic() - started, n_events))
         self.tally.mark()
         if self.controller:
-            self._observe(counters, busy_s, sampled, publications.num_rows, updates.num_rows)
+            self._observe(served, sampled, publications.num_rows, updates.num_rows)
         return outcome
 
     def _adjust(self, n_publications: int) -> None:
@@ -95,36 +97,21 @@ class InlineEngine:
         if self.controller is None:
             return
         started = time.monotonic()
-        adjusted = self.controller.adjust(
-            self._n_batches,
-            self.registrar,
-            lambda worker, seqs: self.workers[worker].index.stored(seqs),
-            lambda worker: self.workers[worker].index.cell_counters()["bytes"],
-        )
+        adjusted = self.controller.adjust(self._n_batches, self.registrar, self.hosts)
         if adjusted is None:
             return
-        for worker in self.workers:
-            with _timed(self.tally.workers[worker.worker_id]):
-                worker.update(adjusted.migrated.rows)
-                if self.plan.grid != worker.index.settings.counters:
-                    worker.index = worker.index.counted_in(self.plan.grid)
-                    self._counted[worker.worker_id] = worker.index.counts()
+        self._apply(adjusted.migrated.rows)
         took_s = time.monotonic() - started
         record = replace(adjusted.record, pause_s=took_s, migration_s=took_s, n_delayed=n_publications)
         self.tally.adjusted(record)
         self.controller.completed(record)
 
     def _observe(
-        self,
-        counters: list[CellCounters],
-        busy_s: list[float],
-        sampled: list[pa.RecordBatch],
-        n_publications: int,
-        n_updates: int,
+        self, served: list[Served], sampled: list[pa.RecordBatch], n_publications: int, n_updates: int
     ) -> None:
         assert self.controller is not None
-        cells = {worker.worker_id: worker.cell_loads(counters[worker.worker_id]) for worker in self.workers}
-        spent = {i: entry.busy_s - busy_s[i] for i, entry in enumerate(self.tally.workers)}
+        cells = {each.report.worker: each.loads for each in served}
+        spent = {each.report.worker: each.report.busy_s for each in served}
         known = self.controller.observe(Observed(n_publications, n_updates, cells, spent, sampled))
         if known is not None:
             self.tally.adjusted(known)
@@ -136,12 +123,21 @@ class InlineEngine:
         compiled, malformed = compile_updates(updates, self._tokenizer)
         decided = self.registrar.decide(compiled)
         self.tally.registrar_busy_s += time.process_time() - started
-        for worker in self.workers:
-            with _timed(self.tally.workers[worker.worker_id]):
-                if worker.index.should_compact():
-                    worker.index = worker.index.compacted(self.high_water)
-                worker.update(decided.segment)
+        self._apply(decided.segment)
         return [malformed, decided.rejected]
+
+    def _apply(self, segment: pa.RecordBatch) -> None:
+        """Let all workers apply what was decided."""
+        standing = self._standing()
+        for host in self.hosts:
+            with _timed(self.tally.workers[host.worker_id]):
+                host.take(segment)
+                host.stand(standing)
+                host.apply()
+
+    def _standing(self) -> Standing:
+        settings = self.settings.index_settings(self.plan)
+        return Standing(self._n_batches, settings, self.high_water, self.registrar.routing.switch_seq)
 
     def _dispatch(
         self, number: int, publications: pa.RecordBatch, packets: dict[int, list[pa.RecordBatch]]
@@ -158,19 +154,17 @@ class InlineEngine:
         self.tally.n_publications += done.n_publications
         return done
 
-    def _match(self, worker_id: int, packets: list[pa.RecordBatch]) -> list[pa.RecordBatch]:
-        worker, entry = self.workers[worker_id], self.tally.workers[worker_id]
-        with _timed(entry):
-            switch_seq = self.registrar.routing.switch_seq
-            found = [worker.match(packet, self.high_water, switch_seq) for packet in packets]
-        entry.n_updates = worker.n_updates
-        before, counts = self._counted[worker_id], worker.index.counts()
-        self._counted[worker_id] = counts
-        entry.n_publications += counts.n_publications - before.n_publications
-        entry.n_candidates += counts.n_candidates - before.n_candidates
-        entry.n_matches += counts.n_matches - before.n_matches
-        entry.n_subscriptions, entry.n_bytes = counts.n_subscriptions, counts.n_bytes
-        return found
+    def _match(self, packets: dict[int, list[pa.RecordBatch]]) -> list[Served]:
+        """Let the workers match what was sent to them; all of them report where loads are watched."""
+        with_loads = self.controller is not None
+        served = [
+            host.match(packets.get(host.worker_id, []), with_loads=with_loads)
+            for host in self.hosts
+            if with_loads or host.worker_id in packets
+        ]
+        for each in served:
+            self.tally.workers[each.report.worker].add(each.report)
+        return served
 
 
 @contextlib.contextmanager

@@ -8,17 +8,16 @@ import pyarrow as pa
 from ps2stream.adjusting.controller import LoadController
 from ps2stream.adjusting.recent import CellEvidence, Recent
 from ps2stream.adjusting.repartitioning import consider
-from ps2stream.arrays import Int64s
 from ps2stream.balance.halves import divide, merged_load
 from ps2stream.balance.ownership import Ownership
 from ps2stream.balance.selection import MovableCells, selector_named
 from ps2stream.config import Settings
 from ps2stream.engines.inline import InlineEngine
 from ps2stream.kernels import one_compiler
-from ps2stream.matching.contract import Subscriptions
 from ps2stream.model.schemas import EVENTS, PUBLISH, SUBSCRIBE, UNSUBSCRIBE
 from ps2stream.partitioning.load import STANDARD_COSTS
 from ps2stream.planning.first_plan import first_plan
+from ps2stream.roles.worker_host import fetching
 
 _WORLD = {"min_lon": -180.0, "min_lat": -90.0, "max_lon": 180.0, "max_lat": 90.0}
 _EVENTS = [
@@ -40,8 +39,8 @@ def warm() -> None:
         controller = LoadController(settings)
         engine = InlineEngine(first_plan(events, settings), settings, controller)
         engine.process(events)
-        for index in [worker.index for worker in engine.workers]:
-            index.compacted(0)
+        for worker in engine.workers:
+            worker.index.compacted(0)
         engine.registrar.registry.compacted(0)
         _adjust(engine, controller.recent)
 
@@ -50,10 +49,7 @@ def _adjust(engine: InlineEngine, recent: Recent) -> None:
     """Go through all that load adjustment does; the first real one must not wait for kernels either."""
     registrar = engine.registrar
     plan = registrar.plan
-
-    def fetch(worker: int, seqs: Int64s) -> Subscriptions:
-        return engine.workers[worker].index.stored(seqs)
-
+    fetch = fetching(engine.hosts)
     evidence = CellEvidence(recent, registrar, 0)
     cell = plan.grid.cell(0.0, 0.0)
     sample = evidence(cell)

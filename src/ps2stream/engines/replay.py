@@ -14,7 +14,7 @@ from ps2stream.engines.inline import InlineEngine
 from ps2stream.engines.tally import Tally
 from ps2stream.partitioning.plan import Plan
 from ps2stream.planning.first_plan import log_sample, plan_of
-from ps2stream.sinks.parquet import Sink
+from ps2stream.sinks.parquet import ParquetSink
 from ps2stream.sources.event_log import EventLog
 
 
@@ -37,7 +37,7 @@ def replay_inline(
     plan: Plan | None = None,
 ) -> Replayed:
     """Process all events in this process; without a plan one is made from a sample of them."""
-    sink = Sink(out)
+    sink = ParquetSink.at(out)
     engine = InlineEngine(plan or plan_of(log_sample(events, settings), settings), settings)
     started, number = time.monotonic(), -1
     for number, batch in enumerate(events.batches(settings.batch_events)):

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from ps2stream.balance.adjustments import Adjustment
+from ps2stream.roles.reports import WorkerReport
 
 
 @dataclass(slots=True)
@@ -24,6 +25,15 @@ class WorkerTally:
     n_subscriptions: int = 0
     n_bytes: int = 0
     busy_s: float = 0.0
+
+    def add(self, report: WorkerReport) -> None:
+        """Enter what the worker did in a batch."""
+        self.n_publications += report.n_publications
+        self.n_updates += report.n_updates
+        self.n_candidates += report.n_candidates
+        self.n_matches += report.n_matches
+        self.n_subscriptions, self.n_bytes = report.n_subscriptions, report.n_bytes
+        self.busy_s += report.busy_s
 
 
 @dataclass(slots=True)

@@ -12,7 +12,7 @@ import math
 import zipfile
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
-from typing import Any, NamedTuple, Protocol
+from typing import Any, BinaryIO, NamedTuple, Protocol
 
 import numpy as np
 
@@ -178,6 +178,11 @@ class Plan:
 
     def save(self, path: AnyPath) -> None:
         """Write the plan so that a crash leaves the old file or the new one."""
+        with whole_file(absolute(path)) as file:
+            self.write(file)
+
+    def write(self, file: BinaryIO) -> None:
+        """Write the plan to an open file; the same plan gives the same bytes."""
         about = {
             "number": self.number,
             "partitioner": self.partitioner,
@@ -187,14 +192,22 @@ class Plan:
             "tree": self.tree.as_dict() if self.tree else None,
         }
         arrays = {**self.h1._asdict(), **self.frequencies._asdict()}
-        with whole_file(absolute(path)) as file:
-            np.savez(file, about=np.array(json.dumps(about)), **arrays)
+        np.savez(file, about=np.array(json.dumps(about)), **arrays)
 
     @classmethod
     def load(cls, path: AnyPath) -> Plan:
         path = absolute(path)
         try:
-            with path.open("rb") as data, np.load(data, allow_pickle=False) as file:
+            with path.open("rb") as file:
+                return cls.read(file, str(path))
+        except OSError as error:
+            raise StateError(f"plan {path} cannot be read: {error}") from error
+
+    @classmethod
+    def read(cls, data: BinaryIO, where: str) -> Plan:
+        """Read a plan from an open file; errors say where it is."""
+        try:
+            with np.load(data, allow_pickle=False) as file:
                 about = json.loads(str(file["about"]))
                 estimate, tree = about["estimate"], about["tree"]
                 plan = cls(
@@ -211,7 +224,7 @@ class Plan:
         except (*_UNREADABLE, zipfile.BadZipFile) as error:
             # numpy takes what is no zip file for a pickle, and advises to trust it.
             reason = "it is not a plan" if "pickle" in str(error) else error
-            raise StateError(f"plan {path} cannot be read: {reason}") from error
+            raise StateError(f"plan {where} cannot be read: {reason}") from error
         return plan
 
 

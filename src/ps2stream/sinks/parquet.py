@@ -1,15 +1,16 @@
-"""The sink: Parquet files that a batch writes whole or not at all.
+"""The Parquet sink: files that a batch writes whole or not at all, each under a name of its own.
 
-The name of a file is made from its batch, and a batch that runs again after a crash has the same
-contents: writing it twice leaves one file. That is what makes deliveries exactly once.
+matches/batch-000000000007-001.parquet      what the merger of worker 1 has of batch 7
+rejected/batch-000000000007-updates.parquet
 """
 
 from __future__ import annotations
 
 import itertools
+import re
 from collections.abc import Iterable
-from pathlib import Path
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, BinaryIO
 
 import numpy as np
 import pyarrow as pa
@@ -18,10 +19,15 @@ import pyarrow.parquet as pq
 from ps2stream.arrays import Int32s, Int64s
 from ps2stream.arrow import Spans, spans_of
 from ps2stream.errors import StateError
-from ps2stream.files import whole_file
+from ps2stream.files import AnyPath, absolute
 from ps2stream.kernels import kernel
 from ps2stream.model.schemas import MATCHES, REJECTED, empty
+from ps2stream.store.contract import Store
+from ps2stream.store.directory import DirectoryStore
 
+#: Whose sink it is.
+_OWNER = ".job"
+_OURS = re.compile(r"(batch-.*|empty)\.parquet")
 _PUBLICATION_ID = MATCHES.get_field_index("publication_id")
 _WRITTEN = MATCHES.set(_PUBLICATION_ID, pa.field("publication_id", pa.dictionary(pa.int32(), pa.string())))
 _SEQS = ["subscription_seq", "publication_seq"]
@@ -29,66 +35,69 @@ _SEQS = ["subscription_seq", "publication_seq"]
 _LARGEST_DICTIONARY = 1 << 26
 
 
-class Sink:
-    """Write the matches and the rejected records of batches under one directory."""
+@dataclass(frozen=True, slots=True)
+class ParquetSink:
+    """Files under ``matches`` and ``rejected`` of a store; a process may send it to another."""
 
-    def __init__(self, directory: Path) -> None:
-        self.matches = directory / "matches"
-        self.rejected = directory / "rejected"
-        self._owner = directory / ".job"
+    store: Store
 
-    def prepare(self) -> None:
-        """Make the directories, and remove what a killed process left half written."""
-        for directory in (self.matches, self.rejected):
-            directory.mkdir(parents=True, exist_ok=True)
-            for path in directory.glob(".*.tmp"):
-                path.unlink(missing_ok=True)
+    @classmethod
+    def at(cls, directory: AnyPath) -> ParquetSink:
+        """Return the sink in a directory of this host, which need not exist yet."""
+        return cls(DirectoryStore(absolute(directory)))
+
+    @property
+    def matches(self) -> Store:
+        return self.store.under("matches")
+
+    @property
+    def rejected(self) -> Store:
+        return self.store.under("rejected")
 
     def claim(self, job_id: str) -> None:
-        """Make the sink that of one job; files are named by batch, and another job's batches would clash."""
-        self.prepare()
-        owner = self._owner.read_text() if self._owner.exists() else None
-        if owner not in (None, job_id):
+        self._sweep()
+        if (
+            not self.store.put_if_absent(_OWNER, job_id.encode())
+            and bytes(self.store.get(_OWNER)) != job_id.encode()
+        ):
             raise StateError(
-                f"the sink in {self._owner.parent} belongs to another job; use another directory, "
+                f"the sink in {self.store.location()} belongs to another job; use another directory, "
                 "or remove it together with that job's state"
             )
-        if owner is None:
-            with whole_file(self._owner) as file:
-                file.write(job_id.encode())
 
     def clear(self) -> None:
-        """Begin anew: remove what an earlier run wrote here, and nothing else."""
-        self.prepare()
-        self._owner.unlink(missing_ok=True)
-        for directory in (self.matches, self.rejected):
-            for path in (*directory.glob("batch-*.parquet"), *directory.glob("empty.parquet")):
-                path.unlink()
+        self._sweep()
+        self.store.delete(_OWNER)
+        for part in (self.matches, self.rejected):
+            for key in part.list():
+                if _OURS.fullmatch(key):
+                    part.delete(key)
 
     def write_matches(self, batch_id: int, merger: int, pieces: Iterable[pa.RecordBatch]) -> int:
-        """Write the part of a batch that one merger has, a row group or more a piece; return its matches.
-
-        Any number of mergers may share a batch.
-        """
+        """Write one file, a row group or more a piece."""
         filled = (piece for piece in pieces if piece.num_rows)
         first = next(filled, None)
         if first is None:
             return 0
-        path = self.matches / f"batch-{batch_id:012}-{merger:03}.parquet"
-        return _write_matches(path, itertools.chain([first], filled))
+        with self.matches.writer(f"batch-{batch_id:012}-{merger:03}.parquet") as file:
+            return _write_matches(file, itertools.chain([first], filled))
 
     def write_rejected(self, batch_id: int, source: str, rejected: pa.RecordBatch) -> None:
         if rejected.num_rows:
-            write_parquet(self.rejected / f"batch-{batch_id:012}-{source}.parquet", rejected)
+            _write_plain(self.rejected, f"batch-{batch_id:012}-{source}.parquet", rejected)
 
     def finish(self) -> None:
         """Leave an empty file where nothing was written, so that readers find a schema."""
-        for directory, schema in ((self.matches, MATCHES), (self.rejected, REJECTED)):
-            if not any(directory.glob("*.parquet")):
-                write_parquet(directory / "empty.parquet", empty(schema))
+        for part, schema in ((self.matches, MATCHES), (self.rejected, REJECTED)):
+            if not any(key.endswith(".parquet") for key in part.list()):
+                _write_plain(part, "empty.parquet", empty(schema))
+
+    def _sweep(self) -> None:
+        for part in (self.store, self.matches, self.rejected):
+            part.sweep()
 
 
-def _write_matches(path: Path, pieces: Iterable[pa.RecordBatch]) -> int:
+def _write_matches(file: BinaryIO, pieces: Iterable[pa.RecordBatch]) -> int:
     """Write matches as what they are: runs of one publication, with seqs that ascend.
 
     Readers see the columns of MATCHES. The merger exists once, so time counts here: this takes a third of
@@ -103,7 +112,7 @@ def _write_matches(path: Path, pieces: Iterable[pa.RecordBatch]) -> int:
         "write_statistics": _SEQS,
         "store_schema": False,  # it would tell readers of the dictionary
     }
-    with whole_file(path) as file, pq.ParquetWriter(file, _WRITTEN, **options) as writer:
+    with pq.ParquetWriter(file, _WRITTEN, **options) as writer:
         for piece in pieces:
             columns = piece.columns
             columns[_PUBLICATION_ID] = _by_runs(columns[_PUBLICATION_ID])
@@ -142,6 +151,6 @@ def _number_runs(strings: Spans, run: Int32s, first: Int64s) -> int:
     return n_runs
 
 
-def write_parquet(path: Path, batch: pa.RecordBatch) -> None:
-    with whole_file(path) as file:
+def _write_plain(store: Store, key: str, batch: pa.RecordBatch) -> None:
+    with store.writer(key) as file:
         pq.write_table(pa.Table.from_batches([batch]), file, compression="zstd")

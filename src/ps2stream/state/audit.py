@@ -6,35 +6,36 @@ for a batch which, after a crash, did without the adjustment is removed.
 
 from __future__ import annotations
 
-from pathlib import Path
+import re
+from dataclasses import dataclass
 
 from ps2stream.balance.adjustments import Adjustment, from_json, to_json
 from ps2stream.errors import StateError
-from ps2stream.files import whole_file
+from ps2stream.store.contract import Store
+
+_NAME = re.compile(r"batch-\d+\.json")
 
 
+@dataclass(frozen=True, slots=True)
 class AuditLog:
     """Write and read the records of adjustments."""
 
-    def __init__(self, directory: Path) -> None:
-        self._directory = directory
+    store: Store
 
     def write(self, batch_id: int, record: Adjustment | None) -> None:
         """Keep the record of a batch, or the fact that nothing was adjusted before it."""
-        path = self._directory / f"batch-{batch_id:012}.json"
+        key = f"batch-{batch_id:012}.json"
         if record is None:
-            path.unlink(missing_ok=True)
-            return
-        self._directory.mkdir(parents=True, exist_ok=True)
-        with whole_file(path) as file:
-            file.write(to_json(record).encode())
+            self.store.delete(key)
+        else:
+            self.store.put(key, to_json(record).encode())
 
     def read(self) -> list[Adjustment]:
         """Return all records in the order of their batches."""
-        records = []
-        for path in sorted(self._directory.glob("batch-*.json")):
-            try:
-                records.append(from_json(path.read_text()))
-            except (OSError, StateError) as error:
-                raise StateError(f"adjustment {path} cannot be read: {error}") from error
-        return records
+        return [self._read(key) for key in self.store.list() if _NAME.fullmatch(key)]
+
+    def _read(self, key: str) -> Adjustment:
+        try:
+            return from_json(bytes(self.store.get(key)).decode())
+        except (UnicodeDecodeError, StateError) as error:
+            raise StateError(f"adjustment {self.store.location(key)} cannot be read: {error}") from error

@@ -14,14 +14,14 @@ from ps2stream.state.state import State
 
 @pytest.fixture
 def state(home: Home) -> State:
-    return State.create(home.state, cell_plan(2), Settings(n_workers=2))
+    return State.at(home.state).create(cell_plan(2), Settings(n_workers=2))
 
 
 @pytest.fixture
 def some(state: State) -> Path:
     for record in (LOCAL, SWITCH, UNITE):
         state.adjustments.write(record.batch_id, record)
-    return state.directory / "adjustments"
+    return Path(state.adjustments.store.location())
 
 
 @pytest.mark.usefixtures("some")

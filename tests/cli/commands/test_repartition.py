@@ -24,13 +24,13 @@ SETTINGS = Settings(n_workers=2, sample_events=2_000)
 @pytest.fixture
 def state(home: Home) -> State:
     """Lay out a state that has seen nothing."""
-    return State.create(home.state, cell_plan(2), SETTINGS)
+    return State.at(home.state).create(cell_plan(2), SETTINGS)
 
 
 @pytest.fixture
 def running(state: State) -> Iterator[State]:
-    state.write_status(status())
-    with state.locked():
+    state.mailbox.write_status(status())
+    with state.host.lock.held():
         yield state
 
 
@@ -135,24 +135,24 @@ def test_a_running_job_is_asked(run: Any, running: State) -> None:
     assert ran.code == 0
     assert "asked: the job considers a new plan before its next batch" in ran.out
     assert run("repartition", "--json").json() == [{"requested": True}]
-    assert running.take_request()
-    assert not running.take_request()
+    assert running.mailbox.take_request()
+    assert not running.mailbox.take_request()
 
 
 def test_a_job_that_does_not_run_cannot_be_asked(run: Any, state: State) -> None:
-    state.write_status(status())
+    state.mailbox.write_status(status())
     ran = run("repartition")
     assert ran.code == 3
     assert "no job is running on" in ran.err
-    assert not state.take_request()
+    assert not state.mailbox.take_request()
 
 
 def test_a_job_that_does_not_adjust_its_load_cannot_be_asked(run: Any, state: State) -> None:
-    with state.locked():
+    with state.host.lock.held():
         ran = run("repartition")
     assert ran.code == 3
     assert "does not adjust its load (--adjust off, or one worker)" in ran.err
-    assert not state.take_request()
+    assert not state.mailbox.take_request()
 
 
 @pytest.mark.parametrize("words", [[], ["--dry-run"]])
@@ -168,7 +168,7 @@ def test_what_only_a_dry_run_takes_is_wrong_usage_without_it(run: Any, running: 
     ran = run("repartition", *option.split())
     assert ran.code == 2
     assert f"{option.split()[0]} needs --dry-run" in ran.err
-    assert not running.take_request()
+    assert not running.mailbox.take_request()
 
 
 @pytest.mark.usefixtures("lopsided")

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -14,12 +15,12 @@ from ps2stream.state.state import State
 
 @pytest.fixture
 def state(home: Home) -> State:
-    return State.create(home.state, cell_plan(2), Settings(n_workers=2))
+    return State.at(home.state).create(cell_plan(2), Settings(n_workers=2))
 
 
 def test_a_running_job_is_described_from_plans_to_cells(run: Any, state: State) -> None:
-    state.write_status(status())
-    with state.locked():
+    state.mailbox.write_status(status())
+    with state.host.lock.held():
         ran = run("status", "--cells", "1")
     assert ran.code == 0
     lines = ran.out.splitlines()
@@ -40,7 +41,7 @@ def test_a_running_job_is_described_from_plans_to_cells(run: Any, state: State) 
 
 
 def test_a_job_that_has_stopped_shows_its_last_figures(run: Any, state: State) -> None:
-    state.write_status(status(at=0.0))
+    state.mailbox.write_status(status(at=0.0))
     ran = run("status", "--cells", "0")
     assert ran.code == 0
     assert ran.out.startswith("the job does not run; figures of ")
@@ -49,7 +50,7 @@ def test_a_job_that_has_stopped_shows_its_last_figures(run: Any, state: State) -
 
 
 def test_two_plans_are_told_with_what_is_left_to_the_older_one(run: Any, state: State) -> None:
-    state.write_status(status(plans=[4, 3], older_subscriptions=12_345))
+    state.mailbox.write_status(status(plans=[4, 3], older_subscriptions=12_345))
     assert (
         "plan 4 is taking over from plan 3, which 12,345 of 100,000 subscriptions are left to"
         in run("status").out
@@ -57,14 +58,14 @@ def test_two_plans_are_told_with_what_is_left_to_the_older_one(run: Any, state: 
 
 
 def test_an_idle_worker_and_a_window_that_fills_are_told(run: Any, state: State) -> None:
-    state.write_status(status(imbalance=None, window_is_full=False))
+    state.mailbox.write_status(status(imbalance=None, window_is_full=False))
     out = run("status").out
     assert "imbalance: a worker has nothing to do; adjusted above 1.5, when the window is full" in out
 
 
 def test_json_has_everything_and_as_many_cells_as_asked_for(run: Any, state: State) -> None:
     left = status()
-    state.write_status(left)
+    state.mailbox.write_status(left)
     (shown,) = run("status", "--json", "--cells", "2").json()
     assert shown["running"] is False
     assert 7.0 <= shown["age_s"] < 60.0
@@ -76,7 +77,7 @@ def test_json_has_everything_and_as_many_cells_as_asked_for(run: Any, state: Sta
 
 
 def test_a_job_without_figures_says_why_there_may_be_none(run: Any, state: State) -> None:
-    with state.locked():
+    with state.host.lock.held():
         ran = run("status")
         (shown,) = run("status", "--json").json()
     assert ran.code == 0
@@ -97,7 +98,7 @@ def test_where_no_job_was_started_it_is_bad_state_and_nothing_is_made(run: Any, 
     "content", ["{", "[]", "5", '{"at": 1}', json.dumps(status(workers=[{"worker": 0}]))]
 )
 def test_a_damaged_status_is_told_of(run: Any, state: State, content: str) -> None:
-    (state.directory / "status.json").write_text(content)
+    Path(state.store.location("status.json")).write_text(content)
     for words in ([], ["--json"]):
         ran = run("status", *words)
         assert ran.code == 3

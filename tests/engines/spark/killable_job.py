@@ -62,7 +62,7 @@ def tell(done: BatchDone) -> None:
 def is_done(directory: Path, journal: Journal) -> bool:
     if not (directory / "published").exists():
         return False
-    return State(directory / "state").last_seq() >= journal.last().seq
+    return State.at(directory / "state").ledger.last_seq() >= journal.last().seq
 
 
 def main() -> int:

@@ -40,7 +40,7 @@ def test_a_stream_that_drifts_is_adjusted_and_still_gives_what_the_oracle_says(
     late = place.publish(events, packet_events=60)
     batches = place.drain(spark, Settings(n_workers=3, batch_events=150, adjustment=EAGER))
     assert place.outcome(late) == sorted_outcome(oracle.run(events))
-    state = State(place.state)
+    state = State.at(place.state)
     records = state.adjustments.read()
     assert "local" in {record.kind for record in records}
     assert {each.batch_id for batch in batches for each in batch.adjustments} == {
@@ -52,7 +52,7 @@ def test_a_stream_that_drifts_is_adjusted_and_still_gives_what_the_oracle_says(
         assert record.migration_s > 0
         assert record.plan_after == record.plan_before + 1
         assert max(record.loads_expected) < max(record.loads_before)
-    status = state.read_status()
+    status = state.mailbox.read_status()
     assert status is not None
     assert status["plans"] == [records[-1].plan_after]
     assert [worker["worker"] for worker in status["workers"]] == [0, 1, 2]
@@ -69,16 +69,16 @@ def test_a_running_job_can_be_asked_for_a_new_plan(
     n_published = 500
     place.publish(events.slice(0, n_published), packet_events=60)
     place.drain(spark, settings)
-    state = State(place.state)
+    state = State.at(place.state)
     assert state.adjustments.read() == []
-    state.request_repartition()
+    state.mailbox.request_repartition()
     with place.stream(spark, settings) as query:
         # The plan is made beside the stream: how many batches pass meanwhile is anybody's guess.
         while n_published < events.num_rows and len(state.adjustments.read()) < 2:
             n_published += 20
             place.publish(events.slice(0, n_published), packet_events=60)
             query.process_all_available()
-    assert not state.take_request()
+    assert not state.mailbox.take_request()
     assert [record.kind for record in state.adjustments.read()][:2] == ["switch", "unite"]
     assert state.routing().older is None
     late = place.publish(events, packet_events=60)
@@ -92,6 +92,6 @@ def test_nothing_is_adjusted_and_no_status_left_where_that_is_off(
     late = place.publish(events, packet_events=200)
     off = AdjustmentSettings(scope="off", sigma=1.05, target=1.02, window=100)
     place.drain(spark, Settings(n_workers=3, batch_events=1_000, adjustment=off))
-    assert State(place.state).adjustments.read() == []
-    assert State(place.state).read_status() is None
+    assert State.at(place.state).adjustments.read() == []
+    assert State.at(place.state).mailbox.read_status() is None
     assert place.outcome(late) == sorted_outcome(oracle.run(events))

@@ -77,7 +77,7 @@ def test_a_killed_job_goes_on_and_delivers_every_match_once(
     assert n_in_flight >= N_KILLS // 2
     assert len(set(batches)) >= N_KILLS
     if chaos is not None:
-        made = {record.kind for record in State(place.state).adjustments.read()}
+        made = {record.kind for record in State.at(place.state).adjustments.read()}
         assert made == {"local", "switch", "unite"}
 
 

@@ -12,6 +12,7 @@ from ps2stream.config import Settings
 from ps2stream.engines.spark.offsets import batch_range
 from ps2stream.errors import StateError
 from ps2stream.journal import Journal
+from ps2stream.sources.journal_range import JournalRange
 from ps2stream.testing.generators import random_events
 
 
@@ -32,8 +33,8 @@ def test_batches_follow_each_other_from_the_oldest_packet_to_the_last(
     assert len(found) > 3
     assert [after for after, _ in found] == [first, *(upto for _, upto in found[:-1])]
     assert found[-1][1] == last
-    read = [(each.references[0].after, each.references[-1].upto) for each in done]
-    assert read == found
+    read = [[each for each in batch.sources if isinstance(each, JournalRange)] for batch in done]
+    assert [(ranges[0].after, ranges[-1].upto) for ranges in read] == found
 
 
 def test_both_formats_of_spark_are_read(tmp_path: Path) -> None:

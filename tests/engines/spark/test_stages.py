@@ -11,10 +11,10 @@ import pytest
 from ps2stream.engines.spark import stages
 from ps2stream.model.events import nothing_rejected
 from ps2stream.model.schemas import PUBLICATIONS
-from ps2stream.sources.references import Part
+from ps2stream.sources.source import Part
 
 
-class _Reference:
+class _Source:
     """Packets in memory."""
 
     def __init__(self, *texts: list[str]) -> None:
@@ -35,8 +35,8 @@ def test_packets_are_joined_up_to_a_number_of_publications_and_of_bytes(
 ) -> None:
     monkeypatch.setattr(stages, "_ROUTE_AT_ONCE", most)
     monkeypatch.setattr(stages, "_ROUTE_BYTES_AT_ONCE", most_bytes)
-    references: Any = (_Reference(["x" * 500], ["y" * 500]), _Reference(["z" * 500], ["a", "b", "c", "d"]))
-    portions = [publications for publications, _ in stages._gathered(references)]
+    sources: Any = (_Source(["x" * 500], ["y" * 500]), _Source(["z" * 500], ["a", "b", "c", "d"]))
+    portions = [publications for publications, _ in stages._gathered(sources)]
     assert [portion.num_rows for portion in portions] == sizes
     texts = [text for portion in portions for text in portion.column("text").to_pylist()]
     assert texts == ["x" * 500, "y" * 500, "z" * 500, "a", "b", "c", "d"]

@@ -97,11 +97,11 @@ def test_the_first_start_takes_the_plan_that_it_is_given(spark: SparkSession, pl
     plan = Plan(1, "grid", 2, Grid.over(WORLD, 2), owners_of_cells(owners))
     with journal_stream(spark, place.journal, place.state, place.out, SETTINGS, plan=plan) as query:
         query.process_all_available()
-    assert State(place.state).plan().h1.cell_owner.tolist() == owners.tolist()
+    assert State.at(place.state).plan().h1.cell_owner.tolist() == owners.tolist()
     assert place.outcome([]).matches == sorted(oracle.run(events).matches)
     other = Plan(1, "grid", 2, Grid.over(WORLD, 2), owners_of_cells(1 - owners))
     with journal_stream(spark, place.journal, place.state, place.out, SETTINGS, plan=other):
-        assert State(place.state).plan().h1.cell_owner.tolist() == owners.tolist(), "later ones keep it"
+        assert State.at(place.state).plan().h1.cell_owner.tolist() == owners.tolist(), "later ones keep it"
 
 
 def test_a_stream_of_files_is_matched_as_they_arrive(spark: SparkSession, tmp_path: Path) -> None:

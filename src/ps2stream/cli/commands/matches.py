@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ps2stream.cli import exits
@@ -63,10 +64,10 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.new and not arguments.follow:
         arguments.parser.error("--new needs --follow")
     from ps2stream.deployment.match_reader import MatchReader, Wanted
-    from ps2stream.sinks.parquet import Sink
+    from ps2stream.sinks.parquet import ParquetSink
 
     home = existing_home(arguments)
-    directory = Sink(home.out).matches
+    directory = Path(ParquetSink.at(home.out).matches.location())
     if not directory.exists():
         note(f"ps2stream: no matches yet; {directory} does not exist")
     reader = MatchReader(directory)

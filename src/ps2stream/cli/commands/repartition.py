@@ -98,14 +98,15 @@ def run(arguments: argparse.Namespace) -> int:
 def _ask(state: State) -> None:
     from ps2stream.errors import StateError
 
-    if not state.is_running():
-        raise StateError(f"no job is running on {state.directory}; without one, --dry-run can tell the gain")
-    if state.read_status() is None:
+    if not state.host.lock.is_held():
+        where = state.store.location()
+        raise StateError(f"no job is running on {where}; without one, --dry-run can tell the gain")
+    if state.mailbox.read_status() is None:
         raise StateError(
             "the running job has counted no loads: it has done no batch yet, or does not adjust its load "
             "(--adjust off, or one worker)"
         )
-    state.request_repartition()
+    state.mailbox.request_repartition()
 
 
 def _judge(arguments: argparse.Namespace, home: Home, state: State) -> None:
@@ -130,7 +131,7 @@ def _settings(arguments: argparse.Namespace, home: Home, state: State) -> Settin
 
     from ps2stream.balance.settings import AdjustmentSettings
 
-    told = state.read_status() or {}
+    told = state.mailbox.read_status() or {}
     margin = {name: told[name] for name in ("margin",) if name in told}
     of_job = home.settings()
     with told_as_usage():

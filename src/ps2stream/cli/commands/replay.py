@@ -82,7 +82,7 @@ def run(arguments: argparse.Namespace) -> int:
         require("ps2stream replay --engine microbatch", "spark")
     from ps2stream.cli.render.compilation import load_kernels
     from ps2stream.cli.render.progress import open_progress
-    from ps2stream.sinks.parquet import Sink
+    from ps2stream.sinks.parquet import ParquetSink
     from ps2stream.sources.event_log import EventLog
 
     settings, plan = settings_and_plan(arguments)
@@ -90,8 +90,7 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.report != "-":
         check_place("the report", Path(arguments.report))
     events = EventLog(arguments.events)
-    sink = Sink(arguments.out)
-    sink.clear()
+    ParquetSink.at(arguments.out).clear()
     load_kernels(quiet=arguments.quiet)
     with open_progress("replaying", events.n_events, quiet=arguments.quiet) as advance:
 

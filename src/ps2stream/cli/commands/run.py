@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from ps2stream.engines.spark.meter import Meter
     from ps2stream.engines.spark.running import RunningStream
     from ps2stream.journal import Journal
+    from ps2stream.state.state import State
 
 _POLL_S = 0.05
 
@@ -89,7 +90,7 @@ def add_parser(subparsers: Any) -> None:
 def run(arguments: argparse.Namespace) -> int:
     settings, plan = settings_and_plan(arguments)
     home = home_from(arguments)
-    _check_home(home, settings)
+    state = _checked_state(home, settings)
     from ps2stream.cli.render.compilation import load_kernels
     from ps2stream.engines.spark.jvm import end_jvm
     from ps2stream.engines.spark.meter import Meter
@@ -103,7 +104,7 @@ def run(arguments: argparse.Namespace) -> int:
     with (
         abrupt_interrupts() as interrupts,
         interrupts.tidied_by(end_jvm),
-        own_session("ps2stream run", log=home.state / "spark.log") as spark,
+        own_session("ps2stream run", log=state.host.spark_log) as spark,
     ):
         warm_up(spark)
         with (
@@ -123,24 +124,26 @@ def run(arguments: argparse.Namespace) -> int:
         ):
             note(f"running on {home.directory} (stop with Ctrl-C)")
             lines = _Lines(meter, stream, arguments)
-            _watch(stream, lines, interrupts, lambda: arguments.until_idle and _is_idle(journal, home))
+            _watch(stream, lines, interrupts, lambda: arguments.until_idle and _is_idle(journal, state))
     lines.print()
     if interrupts:
         note(f"ps2stream: {words_of(interrupts.exit_code)}; start again to go on from here")
     return interrupts.exit_code if interrupts else exits.DONE
 
 
-def _check_home(home: Home, settings: Settings) -> None:
-    """Refuse before Spark starts what would be refused after it."""
+def _checked_state(home: Home, settings: Settings) -> State:
+    """Return the state of a home; refuse before Spark starts what would be refused after it."""
     from ps2stream.errors import StateError
     from ps2stream.journal import Journal
     from ps2stream.state.state import State
 
-    if State.exists(home.state):
-        if State(home.state).is_running():
+    state = State.at(home.state)
+    if state.job_file.exists():
+        if state.host.lock.is_held():
             raise StateError(f"another job is running on the state in {home.state}")
-        State.open(home.state, settings)
+        state.open(settings)
     Journal.open(home.journal, create=True).close()
+    return state
 
 
 def _watch(stream: RunningStream, lines: _Lines, interrupts: Interrupts, is_idle: Callable[[], bool]) -> None:
@@ -156,12 +159,10 @@ def _watch(stream: RunningStream, lines: _Lines, interrupts: Interrupts, is_idle
         time.sleep(_POLL_S)
 
 
-def _is_idle(journal: Journal, home: Home) -> bool:
+def _is_idle(journal: Journal, state: State) -> bool:
     """Say whether everything that the journal holds has been processed."""
-    from ps2stream.state.state import State
-
     end = journal.last()
-    return end.position == 0 or State(home.state).last_seq() >= end.seq
+    return end.position == 0 or state.ledger.last_seq() >= end.seq
 
 
 class _Lines:

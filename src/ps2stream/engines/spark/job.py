@@ -1,7 +1,7 @@
 """The micro-batch engine: the whole stream on Structured Streaming.
 
-    references --> [compile] --> registrar (driver) --> log, H2
-         |                                               |
+    sources --> [compile] --> registrar (driver) --> log, H2
+         |                                            |
          +--> dispatch ==shuffle==> work, merge --> sink
 
 Updates of a batch are decided on before its publications are routed; everything a crash could lose in
@@ -15,7 +15,6 @@ import shutil
 import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from typing import NamedTuple
 
 import pyarrow as pa
@@ -25,20 +24,20 @@ from pyspark.sql.pandas.types import from_arrow_schema
 
 from ps2stream.adjusting.controller import Adjusted, Controller, LoadController, Observed
 from ps2stream.adjusting.status import status_of
-from ps2stream.arrays import Int64s
 from ps2stream.arrow import concat
 from ps2stream.balance.adjustments import Adjustment
 from ps2stream.config import Settings
-from ps2stream.engines.spark.stages import BatchContext, CompileUpdates, Dispatch, Spool, WorkAndMerge
-from ps2stream.matching.contract import Subscriptions
+from ps2stream.engines.spark.stages import BatchContext, CompileUpdates, Dispatch, SpoolEvents, WorkAndMerge
 from ps2stream.model.events import nothing_rejected
 from ps2stream.model.schemas import empty
 from ps2stream.roles.packets import WORKER, Packet, PacketKind, decode
 from ps2stream.roles.registrar import Registrar
 from ps2stream.roles.reports import DispatcherReport, Report, WorkerReport, from_json
 from ps2stream.roles.update_compiler import COMPILED_UPDATES, compile_updates
-from ps2stream.sinks.parquet import Sink
-from ps2stream.sources.references import REFERENCES, Reference, prune
+from ps2stream.roles.worker_host import Standing, WorkerHost
+from ps2stream.sinks.sink import Sink
+from ps2stream.sources.source import Source, n_events
+from ps2stream.sources.spool import SPOOLS, Spool
 from ps2stream.state.state import State
 from ps2stream.text.tokenizer import Tokenizer
 
@@ -56,7 +55,7 @@ class BatchDone:
     """What a batch came to, for those who watch."""
 
     batch_id: int
-    references: tuple[Reference, ...]
+    sources: tuple[Source, ...]
     reports: tuple[Report, ...]
     n_updates: int
     n_rejected_updates: int
@@ -68,12 +67,12 @@ class BatchDone:
 
 @dataclass(slots=True)
 class MicroBatchJob:
-    """Process batches of references on a session; one job at a time on a state."""
+    """Process batches on a session; one job at a time on a state."""
 
     spark: SparkSession
     state: State
     settings: Settings
-    sink: Path
+    sink: Sink
     on_batch: Callable[[BatchDone], None] = lambda done: None
     snapshot_every: int = SNAPSHOT_EVERY
     prune_journal: bool = False
@@ -81,8 +80,8 @@ class MicroBatchJob:
     controller: Controller | None = None
     _updates_since_snapshot: int = 0
     _events_since_pruning: int = 0
-    _consumed: tuple[Reference, ...] = ()
-    _applied: int = field(default=-1)
+    _consumed: tuple[Source, ...] = ()
+    _decided: int = field(init=False)
     _registrar: Registrar = field(init=False)
     _tokenizer: Tokenizer = field(init=False)
     _dispatchers: RDD[object] = field(init=False)
@@ -90,41 +89,40 @@ class MicroBatchJob:
 
     def start(self) -> None:
         """Rebuild what the log says; call once, before the first batch."""
-        Sink(self.sink).claim(self.state.job_id)
-        self._applied = self.state.last_decided()
+        self.state.sweep()
+        self.sink.claim(self.state.job_file.job_id)
+        self._decided = self.state.ledger.decided()
         since_snapshot = self.state.log.read(after=self.state.log.base())
         self._updates_since_snapshot = sum(segment.num_rows for _, segment in since_snapshot)
         self._registrar = self.state.restore_registrar()
         self.state.drop_plans()
-        self.state.forget_status()  # that of an earlier run
+        self.state.mailbox.forget_status()  # that of an earlier run
         self._tokenizer = self.settings.tokenizer()
         # Nothing but partitions: a task, one for each dispatcher, needs its number only.
         self._dispatchers = self.spark.sparkContext.parallelize([], self.settings.n_dispatchers)
 
-    def process(self, references: tuple[Reference, ...], batch_id: int) -> None:
+    def process(self, sources: tuple[Source, ...], batch_id: int) -> None:
         """Run one micro-batch."""
         started = time.monotonic()
-        if not references:
+        if not sources:
             return
-        horizon = self.state.last_seq(batch_id - 1)
-        self._snapshot_when_due(batch_id - 1)
+        horizon = self.state.ledger.last_seq(batch_id - 1)
+        self._snapshot_when_due(batch_id)
         self._prune_when_due()
         registrar_started, decided_at = time.process_time(), time.time()
-        record, n_rejected = self._update(batch_id, references, horizon)
+        record, n_rejected = self._update(batch_id, sources, horizon)
         registrar_busy_s = time.process_time() - registrar_started
-        context = self._context(batch_id, references, horizon)
-        heard = self._match(context)
-        reports = heard.reports
-        self.state.record_progress(batch_id, max(horizon, *(reference.last_seq for reference in references)))
-        n_updates = sum(reference.n_updates for reference in references)
+        heard = self._match(self._context(batch_id, sources, horizon))
+        self.state.ledger.finish(batch_id, max(horizon, *(source.last_seq for source in sources)))
+        n_updates = sum(source.n_updates for source in sources)
         self._updates_since_snapshot += n_updates
-        self._events_since_pruning += n_updates + sum(reference.n_publications for reference in references)
-        self._consumed = references
+        self._events_since_pruning += sum(map(n_events, sources))
+        self._consumed = sources
         adjustments = self._observe(record, decided_at, heard, n_updates)
         done = BatchDone(
             batch_id,
-            references,
-            reports,
+            sources,
+            heard.reports,
             n_updates,
             n_rejected,
             self._registrar.registry.n_live,
@@ -137,64 +135,59 @@ class MicroBatchJob:
 
     def process_events(self, batch: DataFrame, batch_id: int) -> None:
         """Run one micro-batch of events of any origin: spool them on this host, then as above."""
-        directory = self.state.directory / "spool" / f"{batch_id:012}"
+        directory = self.state.host.spool(batch_id)
         shutil.rmtree(directory, ignore_errors=True)
-        spool = Spool(directory, self.state.last_seq(batch_id - 1))
-        spooled = batch.mapInArrow(spool, from_arrow_schema(REFERENCES)).toArrow()
-        self.process(tuple(Reference(**row) for row in spooled.to_pylist()), batch_id)
+        spool = SpoolEvents(directory, self.state.ledger.last_seq(batch_id - 1))
+        spooled = batch.mapInArrow(spool, from_arrow_schema(SPOOLS)).toArrow()
+        self.process(tuple(Spool.of_row(row) for row in spooled.to_pylist()), batch_id)
         shutil.rmtree(directory, ignore_errors=True)
 
     def _update(
-        self, batch_id: int, references: tuple[Reference, ...], horizon: int
+        self, batch_id: int, sources: tuple[Source, ...], horizon: int
     ) -> tuple[Adjustment | None, int]:
         """Adjust the routing and decide on the updates of a batch, unless a run before a crash did.
 
         Return what was adjusted, and how many updates were rejected.
         """
-        if batch_id <= self._applied:
+        if batch_id <= self._decided:
             return None, 0
         no_more = self._registrar.compact(horizon)
         adjusted = self._adjust(batch_id, horizon)
-        compiled, malformed = self._compile(batch_id, references, horizon)
+        compiled, malformed = self._compile(batch_id, sources, horizon)
         decided = self._registrar.decide(compiled)
         rejected = concat([*malformed, decided.rejected])
         segment = concat([adjusted.migrated.rows, decided.segment]) if adjusted else decided.segment
-        # First what else there is to write, then the log: once it has the batch, this part is never redone.
-        Sink(self.sink).write_rejected(batch_id, "updates", rejected)
-        if segment.num_rows or adjusted:
-            self.state.log.append(batch_id, segment, self._registrar.plan_numbers)
-        else:  # its matches lie in a file for each worker, so by which plan it is routed has to stay, too
-            self.state.record_unchanged(batch_id)
-        self._applied = batch_id
+        # First what else there is to write, then the decision: after it this part is never redone.
+        self.sink.write_rejected(batch_id, "updates", rejected)
+        # Also without changes: its matches lie in a file for each worker, so its routing has to stay, too.
+        is_changed = bool(segment.num_rows or adjusted)
+        self.state.ledger.decide(batch_id, segment if is_changed else None, self._registrar.plan_numbers)
+        self._decided = batch_id
         if adjusted:
             self.state.drop_plans()
         for name in (no_more, adjusted and adjusted.dropped_index):  # no task of an earlier batch reads them
             if name:
-                self.state.drop_index(name)
+                self.state.host.drop(name)
         return adjusted.record if adjusted else None, rejected.num_rows
 
     def _adjust(self, batch_id: int, horizon: int) -> Adjusted | None:
         """Let the controller adjust the routing; what it did comes into force with the log's next segment."""
         if self.controller is None:
             return None
-        settings = self.settings.index_settings(self._registrar.plan)
-
-        def fetch(worker_id: int, seqs: Int64s) -> Subscriptions:
-            with self.state.worker(worker_id, settings, batch_id - 1, horizon) as worker:
-                return worker.index.stored(seqs)
-
-        def contents(worker_id: int) -> Int64s:
-            with self.state.worker(worker_id, settings, batch_id - 1, horizon) as worker:
-                return worker.index.cell_counters()["bytes"]
-
-        if self.state.take_request() and isinstance(self.controller, LoadController):
+        if self.state.mailbox.take_request() and isinstance(self.controller, LoadController):
             self.controller.request_repartition()
         plan = self._registrar.plan
-        adjusted = self.controller.adjust(batch_id, self._registrar, fetch, contents)
+        adjusted = self.controller.adjust(batch_id, self._registrar, self._hosts(horizon))
         if self._registrar.plan is not plan:
-            self.state.add_plan(self._registrar.plan)
+            self.state.plans.add(self._registrar.plan)
         self.state.adjustments.write(batch_id, adjusted.record if adjusted else None)
         return adjusted
+
+    def _hosts(self, horizon: int) -> list[WorkerHost]:
+        """Return the workers as the batches before have left them."""
+        settings = self.settings.index_settings(self._registrar.plan)
+        standing = Standing(self._decided, settings, horizon, self._registrar.routing.switch_seq)
+        return [self.state.worker_host(worker, standing) for worker in range(self.settings.n_workers)]
 
     def _observe(
         self, record: Adjustment | None, decided_at: float, heard: Heard, n_updates: int
@@ -231,20 +224,18 @@ class MicroBatchJob:
     def tell_status(self, *, now: bool = True) -> None:
         """Leave the loads where ``ps2stream status`` finds them: now, or when somebody may look again."""
         if isinstance(self.controller, LoadController) and (now or time.monotonic() >= self._next_status):
-            self.state.write_status(status_of(self.controller, self._registrar, self._applied))
+            self.state.mailbox.write_status(status_of(self.controller, self._registrar, self._decided))
             self._next_status = time.monotonic() + _STATUS_EVERY_S
 
     def _compile(
-        self, batch_id: int, references: tuple[Reference, ...], horizon: int
+        self, batch_id: int, sources: tuple[Source, ...], horizon: int
     ) -> tuple[pa.RecordBatch, list[pa.RecordBatch]]:
-        if sum(reference.n_updates for reference in references) <= _COMPILE_HERE:
+        if sum(source.n_updates for source in sources) <= _COMPILE_HERE:
             parts = [
-                compile_updates(batch, self._tokenizer)
-                for reference in references
-                for batch in reference.updates()
+                compile_updates(batch, self._tokenizer) for source in sources for batch in source.updates()
             ]
         else:
-            compile_stage = CompileUpdates(self._context(batch_id, references, horizon))
+            compile_stage = CompileUpdates(self._context(batch_id, sources, horizon))
             return _parted(self._dispatchers.mapPartitionsWithIndex(compile_stage).collect())
         compiled = [empty(COMPILED_UPDATES), *(part for part, _ in parts)]
         return concat(compiled), [rejected for _, rejected in parts]
@@ -256,29 +247,29 @@ class MicroBatchJob:
         )
         return _heard(delivered.collect())
 
-    def _context(self, batch_id: int, references: tuple[Reference, ...], horizon: int) -> BatchContext:
+    def _context(self, batch_id: int, sources: tuple[Source, ...], horizon: int) -> BatchContext:
         return BatchContext(
             batch_id,
-            self.state.directory,
+            self.state,
             self.sink,
             self.settings,
             self._registrar.registry_name,
             self._registrar.routing.map(lambda stored: (stored.plan.number, stored.name)),
             horizon,
-            references,
+            sources,
             self.controller is not None,
         )
 
     def _snapshot_when_due(self, batch_id: int) -> None:
-        """Let a snapshot stand for the log up to a batch, which Spark has committed.
+        """Let a snapshot stand for the log up to the batch before this one, which Spark has committed.
 
-        The batch that comes after it is the earliest that can ever run again, so what ended up to
-        here is not needed any more. Taken one batch earlier, a replay would miss what ended in it. For
-        the same reason none is taken while a batch runs again whose updates are already applied.
+        This batch is the earliest that can ever run again, so what ended before it is not needed any
+        more. Taken one batch earlier, a replay would miss what ended in it. For the same reason none is
+        taken while a batch runs again that is already decided.
         """
         n_due = max(self.snapshot_every, self._registrar.registry.n_live)
-        if self._updates_since_snapshot > n_due and self._applied <= batch_id:
-            self.state.snapshot(batch_id, self._registrar)
+        if self._updates_since_snapshot > n_due and self._decided < batch_id:
+            self.state.snapshot(self._decided, self._registrar)
             self._updates_since_snapshot = 0
 
     def _prune_when_due(self) -> None:
@@ -287,7 +278,8 @@ class MicroBatchJob:
         Nothing needs it any more: the log holds the subscriptions, the sink the matches.
         """
         if self.prune_journal and self._events_since_pruning > self.prune_every:
-            prune(self._consumed)
+            for source in self._consumed:
+                source.forget()
             self._events_since_pruning = 0
 
 

@@ -5,17 +5,14 @@ from __future__ import annotations
 import threading
 import time
 from collections import deque
-from collections.abc import Iterable
 from dataclasses import dataclass
-from pathlib import Path
 
 from ps2stream.config import Settings
 from ps2stream.engines.spark.job import BatchDone
-from ps2stream.engines.spark.watch import tally_batch
+from ps2stream.engines.spark.watch import position_of, tally_batch
 from ps2stream.engines.tally import Tally, weighted_quantiles
-from ps2stream.journal import Journal
 from ps2stream.roles.reports import WorkerReport
-from ps2stream.sources.references import Reference
+from ps2stream.sources.source import n_events
 
 _WINDOW_S = 10.0
 
@@ -54,17 +51,22 @@ class Meter:
 
     def add(self, done: BatchDone) -> None:
         """Enter a batch whose deliveries are in the sink."""
-        latencies = latencies_of(done.references, time.time())
+        now = time.time()
+        latencies = [wait for source in done.sources for wait in source.waits(now)]
         with self._lock:
             n_matches = self.tally.n_matches
             tally_batch(self.tally, done)
             self.tally.latencies += latencies
-            self.position = max(reference.upto for reference in done.references)
+            self.position = max(self.position, position_of(done))
             self.n_batches += 1
             busy = {each.worker: each.busy_s for each in done.reports if isinstance(each, WorkerReport)}
-            n_events = sum(each.n_publications + each.n_updates for each in done.references)
             entry = _Batch(
-                time.monotonic(), done.duration_s, n_events, self.tally.n_matches - n_matches, latencies, busy
+                time.monotonic(),
+                done.duration_s,
+                sum(map(n_events, done.sources)),
+                self.tally.n_matches - n_matches,
+                latencies,
+                busy,
             )
             self._batches.append(entry)
 
@@ -91,14 +93,3 @@ class Meter:
             p99,
             tuple(min(1.0, each / span_s) for each in busy),
         )
-
-
-def latencies_of(references: Iterable[Reference], now: float) -> list[tuple[float, int]]:
-    """Return (seconds from append to now, events) of every packet that references stand for."""
-    latencies = []
-    for reference in references:
-        if reference.upto:
-            with Journal.open(Path(reference.place)) as journal:
-                for span in journal.spans(reference.after, reference.upto):
-                    latencies.append((max(0.0, now - span.appended_us / 1e6), span.n_events))
-    return latencies

@@ -17,15 +17,17 @@ from ps2stream.config import Settings
 from ps2stream.engines.replay import Replayed
 from ps2stream.engines.spark.job import BatchDone
 from ps2stream.engines.spark.stream import journal_stream
-from ps2stream.engines.spark.watch import tally_batch
+from ps2stream.engines.spark.watch import position_of, tally_batch
 from ps2stream.engines.tally import Tally
 from ps2stream.journal import Journal
 from ps2stream.model.events import in_order
 from ps2stream.model.schemas import BEFORE_ALL_SEQS
 from ps2stream.partitioning.plan import Plan
 from ps2stream.planning.first_plan import log_sample, plan_of
-from ps2stream.sinks.parquet import Sink
+from ps2stream.sinks.parquet import ParquetSink
+from ps2stream.sinks.sink import Sink
 from ps2stream.sources.event_log import EventLog
+from ps2stream.sources.source import n_events
 from ps2stream.state.state import State
 
 _APPEND_EVENTS = 20_000
@@ -49,17 +51,15 @@ def replay_microbatch(
 
     def on_batch(done: BatchDone) -> None:
         nonlocal consumed
-        consumed = max(reference.upto for reference in done.references)
+        consumed = position_of(done)
         tally_batch(tally, done)
-        tally.latencies.append(
-            (done.duration_s, sum(r.n_publications + r.n_updates for r in done.references))
-        )
+        tally.latencies.append((done.duration_s, sum(map(n_events, done.sources))))
         on_progress(tally)
 
     plan = plan or plan_of(log_sample(events, settings), settings)
-    state = State.create(scratch / "state", plan, settings)
+    state = State.at(scratch / "state").create(plan, settings)
     Journal.open(scratch / "journal", create=True).close()
-    pouring = Pouring(events, scratch / "journal", Sink(out))
+    pouring = Pouring(events, scratch / "journal", ParquetSink.at(out))
     started = time.monotonic()
     pouring.start()
     with journal_stream(
@@ -71,7 +71,7 @@ def replay_microbatch(
             time.sleep(0.02)
         wall_s = time.monotonic() - started
     tally.n_rejected += pouring.n_rejected
-    return Replayed(tally, wall_s, state.read_status())
+    return Replayed(tally, wall_s, state.mailbox.read_status())
 
 
 class Pouring(threading.Thread):

@@ -21,7 +21,6 @@ from ps2stream.engines.spark.failures import death_of, report_of, words_of
 from ps2stream.engines.spark.job import BatchDone, MicroBatchJob
 from ps2stream.engines.spark.jvm import jvm_ended
 from ps2stream.errors import EngineError, StateError
-from ps2stream.sinks.parquet import Sink
 
 _LOG = logging.getLogger(__name__)
 
@@ -117,7 +116,7 @@ class RunningStream:
                 self._query.stop()
         if self._job is not None:
             self._job.tell_status()
-            Sink(self._job.sink).finish()
+            self._job.sink.finish()
 
     def _begin(self) -> None:
         try:

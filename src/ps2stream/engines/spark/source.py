@@ -23,7 +23,7 @@ from ps2stream.errors import ConfigError, JournalError
 from ps2stream.journal import Journal
 from ps2stream.journal.packets import decode_events
 from ps2stream.model.schemas import EVENTS
-from ps2stream.sources.references import journal_references
+from ps2stream.sources.journal_range import journal_ranges
 
 NAME = "ps2stream_journal"
 
@@ -78,7 +78,7 @@ class JournalStreamReader(DataSourceStreamReader):
         after, upto = start["position"], end["position"]
         if upto <= after:
             return []
-        parts = journal_references(self._directory, after, upto, self._n_parts)
+        parts = journal_ranges(self._directory, after, upto, self._n_parts)
         return [InputPartition((part.after, part.upto)) for part in parts]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:

@@ -23,11 +23,13 @@ from ps2stream.config import Settings
 from ps2stream.roles.dispatcher import Dispatched, Dispatcher
 from ps2stream.roles.merger import Merger
 from ps2stream.roles.packets import WORKER, Packet, PacketKind, decode, encode
-from ps2stream.roles.reports import DispatcherReport, MergerReport, Report, WorkerReport, to_json
+from ps2stream.roles.reports import DispatcherReport, MergerReport, Report, to_json
 from ps2stream.roles.update_compiler import compile_updates
+from ps2stream.roles.worker_host import Standing
 from ps2stream.routing.routing import Routing
-from ps2stream.sinks.parquet import Sink
-from ps2stream.sources.references import REFERENCES, Reference, spool
+from ps2stream.sinks.sink import Sink
+from ps2stream.sources.source import Source
+from ps2stream.sources.spool import spool
 from ps2stream.state.state import State
 from ps2stream.text.tokenizer import Tokenizer
 
@@ -46,23 +48,23 @@ class BatchContext:
     """All that the tasks of one batch have to know."""
 
     batch_id: int
-    state: Path
-    sink: Path
+    state: State
+    sink: Sink
     settings: Settings
     registry: str
     routing: Routing[tuple[int, str]]  # the number of a plan and the name of its index
     horizon: int
-    references: tuple[Reference, ...]
+    sources: tuple[Source, ...]
     reports_cells: bool = False
 
-    def part(self, number: int) -> tuple[Reference, ...]:
-        """Return the references that dispatcher ``number`` reads."""
-        return self.references[number :: self.settings.n_dispatchers]
+    def part(self, number: int) -> tuple[Source, ...]:
+        """Return the sources that dispatcher ``number`` reads."""
+        return self.sources[number :: self.settings.n_dispatchers]
 
 
 @dataclass(frozen=True, slots=True)
-class Spool:
-    """Turn the events of a partition into a reference."""
+class SpoolEvents:
+    """Turn the events of a partition into a source that all later steps can read."""
 
     directory: Path
     high_water: int
@@ -70,8 +72,7 @@ class Spool:
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         task = TaskContext.get()
         assert task is not None
-        reference = spool(batches, self.directory / f"part-{task.taskAttemptId()}", self.high_water)
-        yield pa.RecordBatch.from_pylist([reference._asdict()], schema=REFERENCES)
+        yield spool(batches, self.directory / f"part-{task.taskAttemptId()}", self.high_water).row()
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,8 +84,8 @@ class CompileUpdates:
     def __call__(self, number: int, nothing: Iterable[object]) -> Iterator[Packet]:
         _exhaust(nothing)
         tokenizer = _tokenizer(self.context.settings.stop_words)
-        for reference in self.context.part(number):
-            for updates in reference.updates():
+        for source in self.context.part(number):
+            for updates in source.updates():
                 compiled, rejected = compile_updates(updates, tokenizer)
                 yield Packet(PacketKind.COMPILED, encode(compiled))
                 if rejected.num_rows:
@@ -102,8 +103,8 @@ class Dispatch:
         _exhaust(nothing)
         context = self.context
         started = time.process_time()
-        state = State(context.state)
-        grid_ts = context.routing.map(lambda part: state.open_grid_t(state.plan(part[0]), part[1]))
+        state = context.state
+        grid_ts = context.routing.map(lambda part: state.open_grid_t(state.plans.get(part[0]), part[1]))
         dispatcher = Dispatcher(grid_ts, _tokenizer(context.settings.stop_words))
         n_publications = n_discarded = n_rejected = n_sent = 0
         for publications, rejected_before in _gathered(context.part(number)):
@@ -130,12 +131,12 @@ def _sent(done: Dispatched, rejected: pa.RecordBatch, with_sample: bool) -> Iter
         yield 0, Packet(PacketKind.SAMPLE, encode(done.sampled))
 
 
-def _gathered(references: tuple[Reference, ...]) -> Iterator[tuple[pa.RecordBatch, pa.RecordBatch]]:
+def _gathered(sources: tuple[Source, ...]) -> Iterator[tuple[pa.RecordBatch, pa.RecordBatch]]:
     """Join small packets, so that routing and sending cost as much for many of them as for one."""
     publications: list[pa.RecordBatch] = []
     rejected: list[pa.RecordBatch] = []
     n = n_bytes = 0
-    for part in (part for reference in references for part in reference.publications()):
+    for part in (part for source in sources for part in source.publications()):
         n, n_bytes = n + part.publications.num_rows, n_bytes + part.publications.nbytes
         # Before the part joins them, which may be long itself: an Arrow array of texts holds 2 GiB.
         if publications and (n > _ROUTE_AT_ONCE or n_bytes > _ROUTE_BYTES_AT_ONCE):
@@ -173,45 +174,27 @@ class WorkAndMerge:
     ) -> Generator[Packet, None, list[pa.RecordBatch]]:
         """Bring the worker's index up to date and match with it; return what was found."""
         context = self.context
-        state = State(context.state)
-        settings = context.settings.index_settings(state.plan(context.routing.newest[0]))
-        started = time.process_time()
-        with state.worker(number, settings, context.batch_id, context.horizon) as worker:
-            update_s, ready_at = time.process_time() - started, time.time()
-            before = worker.index.counts()
-            counters = worker.cell_counters() if context.reports_cells else {}
-            switch_seq = context.routing.switch_seq
-            found = [worker.match(decode(payload), context.horizon, switch_seq) for payload in publications]
-            after = worker.index.counts()
-            if context.reports_cells:
-                loads = worker.cell_loads(counters).replace_schema_metadata({WORKER: str(number)})
-                yield Packet(PacketKind.LOADS, encode(loads))
-        report = WorkerReport(
-            number,
-            after.n_publications - before.n_publications,
-            worker.n_updates,
-            after.n_candidates - before.n_candidates,
-            after.n_matches - before.n_matches,
-            after.n_subscriptions,
-            after.n_bytes,
-            time.process_time() - started,
-            update_s,
-            ready_at,
-        )
-        yield _packet_of(report)
-        return found
+        settings = context.settings.index_settings(context.state.plans.get(context.routing.newest[0]))
+        standing = Standing(context.batch_id, settings, context.horizon, context.routing.switch_seq)
+        host = context.state.worker_host(number, standing)
+        served = host.match(map(decode, publications), with_loads=context.reports_cells)
+        if context.reports_cells:
+            loads = served.loads.replace_schema_metadata({WORKER: str(number)})
+            yield Packet(PacketKind.LOADS, encode(loads))
+        yield _packet_of(served.report)
+        return served.found
 
     def _merge(self, number: int, found: list[pa.RecordBatch], rejected: list[pa.RecordBatch]) -> Packet:
         """Write deliveries and rejected records to the sink."""
         context = self.context
         started = time.process_time()
-        sink, n_matches, n_rejected = Sink(context.sink), 0, 0
+        n_matches = n_rejected = 0
         if any(batch.num_rows for batch in found):
-            registry = State(context.state).open_registry(context.registry)
-            n_matches = sink.write_matches(context.batch_id, number, Merger(registry).pieces(found))
+            pieces = Merger(context.state.open_registry(context.registry)).pieces(found)
+            n_matches = context.sink.write_matches(context.batch_id, number, pieces)
         if rejected:
             n_rejected = sum(batch.num_rows for batch in rejected)
-            sink.write_rejected(context.batch_id, f"{number:03}", concat(rejected))
+            context.sink.write_rejected(context.batch_id, f"{number:03}", concat(rejected))
         return _packet_of(MergerReport(number, n_matches, n_rejected, time.process_time() - started))
 
 

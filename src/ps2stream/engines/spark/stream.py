@@ -30,8 +30,8 @@ from ps2stream.model.events import conform
 from ps2stream.model.schemas import EVENTS, MATCHES, PUBLISH, empty
 from ps2stream.partitioning.plan import Plan
 from ps2stream.planning.first_plan import first_plan, journal_sample, plan_of
-from ps2stream.sinks.parquet import Sink
-from ps2stream.sources.references import journal_references
+from ps2stream.sinks.parquet import ParquetSink
+from ps2stream.sources.journal_range import journal_ranges
 from ps2stream.state.state import State
 
 
@@ -58,20 +58,21 @@ def journal_stream(
 
     The first start takes the plan that is given, or makes one from what the journal holds by then; later ones
     go on with it. ``snapshot_every``: after this many updates, or as many as there are subscriptions, a
-    snapshot takes the place of the subscription log. ``controller``: who adjusts the load, if not the one
+    snapshot replaces the subscription log. ``controller``: who adjusts the load, if not the one
     that the settings ask for.
     """
-    journal, state, out = absolute(journal), absolute(state), absolute(out)
+    journal = absolute(journal)
     Journal.open(journal).close()  # a missing or damaged one is reported before Spark starts
-    with State(state).locked(), ThreadPoolExecutor(1, "replanning") as background:
+    held, sink = State.at(state), ParquetSink.at(out)
+    with held.host.lock.held(), ThreadPoolExecutor(1, "replanning") as background:
         spark.dataSource.register(JournalSource)
 
         def start(on_done: OnBatch) -> Started:
             job = MicroBatchJob(
                 spark,
-                _state_of(state, journal, settings, plan),
+                _begun(held, journal, settings, plan),
                 settings,
-                out,
+                sink,
                 on_done,
                 snapshot_every,
                 prune_journal=prune,
@@ -87,9 +88,8 @@ def journal_stream(
 
             def process(batch: DataFrame, batch_id: int) -> None:
                 # Spark says which batch it is; the tasks that need it read it from the journal.
-                after, upto = batch_range(job.state.checkpoint, batch_id, journal)
-                references = journal_references(journal, after, upto, settings.n_dispatchers)
-                job.process(tuple(references), batch_id)
+                after, upto = batch_range(job.state.host.checkpoint, batch_id, journal)
+                job.process(tuple(journal_ranges(journal, after, upto, settings.n_dispatchers)), batch_id)
 
             return job, _query(events, job, process, interval_s)
 
@@ -112,21 +112,21 @@ def events_stream(
     """Run a streaming DataFrame of events (schema EVENTS) while the context lasts.
 
     Its seqs must rise from batch to batch; an event at or below the last seq of an earlier batch is
-    rejected. Within a batch the order of rows does not matter. Spark's file source takes files in the order of
-    their times of modification and those of the same millisecond in any: where it takes a few files a batch
-    (``maxFilesPerTrigger``), times must rise with seqs. The first plan is made from ``sample``, or from the file that the settings name for it; without
-    either the world is cut evenly.
+    rejected. Within a batch the order of rows does not matter. Spark's file source takes files in the order
+    of their times of modification and those of the same millisecond in any: where it takes a few files a
+    batch (``maxFilesPerTrigger``), times must rise with seqs. The first plan is made from ``sample``, or from
+    the file that the settings name for it; without either the world is cut evenly.
     """
     if not events.isStreaming:
         raise ConfigError("events_stream needs a streaming DataFrame; use match_events for a finite one")
     check_events(events)
-    state, out = absolute(state), absolute(out)
-    with State(state).locked(), ThreadPoolExecutor(1, "replanning") as background:
-        if not State.exists(state):
-            State.create(state, first_plan(empty(EVENTS) if sample is None else sample, settings), settings)
+    held, sink = State.at(state), ParquetSink.at(out)
+    with held.host.lock.held(), ThreadPoolExecutor(1, "replanning") as background:
+        if not held.job_file.exists():
+            held.create(first_plan(empty(EVENTS) if sample is None else sample, settings), settings)
 
         def start(on_done: OnBatch) -> Started:
-            job = MicroBatchJob(events.sparkSession, State.open(state, settings), settings, out, on_done)
+            job = MicroBatchJob(events.sparkSession, held.open(settings), settings, sink, on_done)
             job.controller = controller_of(settings, background)
             job.start()
             return job, _query(events, job, job.process_events, interval_s)
@@ -148,39 +148,40 @@ def match_events(events: DataFrame, settings: Settings | None = None) -> DataFra
     directory = Path(tempfile.mkdtemp(prefix="ps2stream-"))
     atexit.register(shutil.rmtree, directory, ignore_errors=True)
     plan = first_plan(some_of_both(events, settings.sample_events), settings)
-    out = directory / "out"
-    job = MicroBatchJob(events.sparkSession, State.create(directory / "state", plan, settings), settings, out)
+    state, out = State.at(directory / "state").create(plan, settings), directory / "out"
+    sink = ParquetSink.at(out)
+    job = MicroBatchJob(events.sparkSession, state, settings, sink)
     job.start()
     job.process_events(events, 0)
-    Sink(out).finish()
+    sink.finish()
     return read_matches(events.sparkSession, out)
 
 
 def read_matches(spark: SparkSession, out: AnyPath) -> DataFrame:
     """Read the matches that are in a sink now."""
-    return spark.read.schema(from_arrow_schema(MATCHES)).parquet(str(Sink(absolute(out)).matches))
+    return spark.read.schema(from_arrow_schema(MATCHES)).parquet(ParquetSink.at(out).matches.location())
 
 
 def stream_matches(spark: SparkSession, out: AnyPath) -> DataFrame:
     """Read the matches of a sink as a stream: those that are there and those to come, each once."""
-    sink = Sink(absolute(out))
-    sink.prepare()
-    return spark.readStream.schema(from_arrow_schema(MATCHES)).parquet(str(sink.matches))
+    sink = ParquetSink.at(out)
+    sink.finish()  # Spark follows only what exists
+    return spark.readStream.schema(from_arrow_schema(MATCHES)).parquet(sink.matches.location())
 
 
 def _query(
     stream: DataFrame, job: MicroBatchJob, process: Callable[[DataFrame, int], None], interval_s: float
 ) -> StreamingQuery:
     writer = stream.writeStream.foreachBatch(process)
-    writer = writer.option("checkpointLocation", str(job.state.checkpoint))
+    writer = writer.option("checkpointLocation", str(job.state.host.checkpoint))
     return writer.trigger(processingTime=f"{round(interval_s * 1000)} milliseconds").start()
 
 
-def _state_of(directory: Path, journal: Path, settings: Settings, plan: Plan | None) -> State:
-    if not State.exists(directory):
-        plan = plan or plan_of(journal_sample(journal, settings), settings)
-        State.create(directory, plan, settings)
-    return State.open(directory, settings)
+def _begun(state: State, journal: Path, settings: Settings, plan: Plan | None) -> State:
+    """Open the state of a job; make it with the first start."""
+    if not state.job_file.exists():
+        state.create(plan or plan_of(journal_sample(journal, settings), settings), settings)
+    return state.open(settings)
 
 
 def some_of_both(events: DataFrame, n_events: int) -> pa.RecordBatch:

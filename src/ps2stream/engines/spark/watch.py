@@ -5,6 +5,7 @@ from __future__ import annotations
 from ps2stream.engines.spark.job import BatchDone
 from ps2stream.engines.tally import Tally
 from ps2stream.roles.reports import DispatcherReport, MergerReport, WorkerReport
+from ps2stream.sources.journal_range import JournalRange
 
 
 def tally_batch(tally: Tally, done: BatchDone) -> None:
@@ -22,13 +23,7 @@ def tally_batch(tally: Tally, done: BatchDone) -> None:
             dispatcher.n_sent += report.n_sent
             dispatcher.busy_s += report.busy_s
         elif isinstance(report, WorkerReport):
-            worker = tally.workers[report.worker]
-            worker.n_publications += report.n_publications
-            worker.n_updates += report.n_updates
-            worker.n_candidates += report.n_candidates
-            worker.n_matches += report.n_matches
-            worker.n_subscriptions, worker.n_bytes = report.n_subscriptions, report.n_bytes
-            worker.busy_s += report.busy_s
+            tally.workers[report.worker].add(report)
         elif isinstance(report, MergerReport):
             tally.n_matches += report.n_matches
             tally.n_rejected += report.n_rejected
@@ -36,3 +31,8 @@ def tally_batch(tally: Tally, done: BatchDone) -> None:
     for adjustment in done.adjustments:
         tally.adjusted(adjustment)
     tally.mark()
+
+
+def position_of(done: BatchDone) -> int:
+    """Return the position of the journal that a batch has read up to; 0 where it does not come from one."""
+    return max((each.upto for each in done.sources if isinstance(each, JournalRange)), default=0)

@@ -1,0 +1,58 @@
+"""The files of a job that lie on the disk of the host which uses them; all can be made again.
+
+Nobody else knows their paths.
+"""
+
+from __future__ import annotations
+
+import shutil
+from dataclasses import dataclass
+from pathlib import Path
+
+from ps2stream.arrays import MappedStorage
+from ps2stream.state.job_lock import JobLock
+from ps2stream.state.worker_home import WorkerHome
+
+
+@dataclass(frozen=True, slots=True)
+class HostFiles:
+    """Mapped indexes, Spark's checkpoint, the spool and the lock below one directory."""
+
+    directory: Path
+
+    @property
+    def lock(self) -> JobLock:
+        return JobLock(self.directory / "lock")
+
+    @property
+    def checkpoint(self) -> Path:
+        return self.directory / "checkpoint"
+
+    @property
+    def spark_log(self) -> Path:
+        return self.directory / "spark.log"
+
+    def spool(self, batch_id: int) -> Path:
+        """Return where the events of a batch are spooled; nothing else is there."""
+        return self.directory / "spool" / f"{batch_id:012}"
+
+    def storage(self, name: str) -> MappedStorage:
+        """Return where an index of the registrar lies."""
+        return MappedStorage(self._index / name)
+
+    def drop(self, name: str) -> None:
+        """Remove an index of the registrar that has been replaced."""
+        shutil.rmtree(self._index / name, ignore_errors=True)
+
+    def drop_all(self) -> None:
+        """Remove all indexes that a registrar left; those of workers stay."""
+        for kind in ("registry-*", "routing-*"):
+            for path in self._index.glob(kind):
+                shutil.rmtree(path, ignore_errors=True)
+
+    def worker_home(self, worker_id: int) -> WorkerHome:
+        return WorkerHome(self._index / f"worker-{worker_id:03}")
+
+    @property
+    def _index(self) -> Path:
+        return self.directory / "index"

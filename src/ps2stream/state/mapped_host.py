@@ -1,0 +1,69 @@
+"""A worker whose index is in mapped files of this host, and which reads the log by itself."""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from ps2stream.arrays import Int64s
+from ps2stream.matching.contract import Subscriptions
+from ps2stream.matching.index import GI2
+from ps2stream.roles.worker import Worker
+from ps2stream.roles.worker_host import Served, Standing, serve
+from ps2stream.state.ledger import BEFORE_ALL, Ledger
+from ps2stream.state.worker_home import WorkerHome
+
+
+@dataclass(frozen=True, slots=True)
+class MappedHost:
+    """A worker that any process of the host may serve."""
+
+    worker_id: int
+    standing: Standing
+    home: WorkerHome
+    ledger: Ledger
+
+    def apply(self) -> None:
+        with self.lent():
+            pass
+
+    def match(self, packets: Iterable[pa.RecordBatch], *, with_loads: bool = False) -> Served:
+        started = time.process_time()
+        with self.lent() as worker:
+            return serve(worker, packets, self.standing, started, with_loads=with_loads)
+
+    def fetch(self, seqs: Int64s) -> Subscriptions:
+        with self.lent() as worker:
+            return worker.index.stored(seqs)
+
+    def contents(self) -> Int64s:
+        with self.lent() as worker:
+            return worker.index.cell_counters(["bytes"])["bytes"]
+
+    @contextlib.contextmanager
+    def lent(self) -> Iterator[Worker[GI2]]:
+        """Lend the worker with an index that has the log up to where the host stands.
+
+        Nobody else touches the index meanwhile: a task that Spark gave up on may still run.
+        """
+        standing, home, log = self.standing, self.home, self.ledger.log
+        self.ledger.check_decided(standing.batch_id)
+        with home.locked():
+            opened = home.open(standing.settings)
+            if opened is None or opened[1] < log.base():  # what it lacks is only left in the snapshot
+                opened = home.rebuild(standing.settings), BEFORE_ALL
+            index, upto = opened
+            worker = Worker(self.worker_id, index)
+            # Read before the mark goes: a log that cannot be read costs no index.
+            pending = list(log.read(after=upto, upto=standing.batch_id))
+            home.mark_dirty()
+            for _, segment in pending:
+                worker.update(segment)
+            if worker.index.should_compact():
+                worker.index = home.replace(worker.index, standing.horizon)
+            yield worker
+            home.mark_clean(max(upto, standing.batch_id), standing.settings.counters)

@@ -1,0 +1,98 @@
+"""The home of a worker on a host: its index in mapped files, a mark and a lock.
+
+Any Python process of the host may serve any worker: Spark does not say which process gets which. Whoever
+serves one holds its lock (the task that Spark gave up on may still run), takes the mark away while the files
+change, and sets it when they are whole again.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+import shutil
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+from ps2stream.arrays import MappedStorage
+from ps2stream.errors import StateError
+from ps2stream.matching.contract import IndexSettings
+from ps2stream.matching.index import GI2
+from ps2stream.model.space import Grid
+
+
+class WorkerHome:
+    """The directory of one worker's index: arrays, mark and lock."""
+
+    def __init__(self, directory: Path) -> None:
+        self._directory = directory
+        self._arrays = directory / "arrays"
+        self._mark = directory / "clean"
+
+    @contextlib.contextmanager
+    def locked(self) -> Iterator[None]:
+        self._directory.mkdir(parents=True, exist_ok=True)
+        with (self._directory / "lock").open("a") as file:
+            fcntl.flock(file, fcntl.LOCK_EX)
+            yield
+
+    def open(self, settings: IndexSettings) -> tuple[GI2, int] | None:
+        """Return the index and the batch up to which it has the log; None where it cannot be trusted.
+
+        Where the plan has another grid than it had before, the index is counted in that from now on.
+        """
+        try:
+            boot, upto, grid = self._mark.read_text().split()
+            if boot != _boot_id():
+                return None
+            counters = _grid_of(grid)
+            index = GI2.open(replace(settings, counters=counters), MappedStorage(self._arrays))
+            if counters != settings.counters:
+                self.mark_dirty()
+                index = index.counted_in(settings.counters)
+            return index, int(upto)
+        except (OSError, ValueError, OverflowError, StateError):
+            return None
+
+    def rebuild(self, settings: IndexSettings) -> GI2:
+        """Begin with an empty index."""
+        self.mark_dirty()
+        shutil.rmtree(self._arrays, ignore_errors=True)
+        return GI2.create(settings, MappedStorage(self._arrays))
+
+    def replace(self, index: GI2, horizon: int) -> GI2:
+        """Compact the index into new files; the caller has marked it dirty."""
+        staged = self._directory / "compacted"
+        shutil.rmtree(staged, ignore_errors=True)
+        compacted = index.compacted(horizon, MappedStorage(staged))
+        shutil.rmtree(self._arrays)
+        staged.rename(self._arrays)
+        return compacted.moved(MappedStorage(self._arrays))
+
+    def mark_dirty(self) -> None:
+        self._mark.unlink(missing_ok=True)
+
+    def mark_clean(self, upto: int, counters: Grid) -> None:
+        # Not synced: after a crash of the host the boot id differs and the index is not trusted.
+        staged = self._mark.with_suffix(".new")
+        staged.write_text(f"{_boot_id()} {upto} {_text_of(counters)}")
+        staged.replace(self._mark)
+
+
+def _text_of(grid: Grid) -> str:
+    return ",".join([*(float(each).hex() for each in grid[:-1]), str(grid.bits)])
+
+
+def _grid_of(text: str) -> Grid:
+    *sides, bits = text.split(",")
+    min_lon, min_lat, columns, rows = map(float.fromhex, sides)
+    return Grid(min_lon, min_lat, columns, rows, int(bits))
+
+
+def _boot_id() -> str:
+    try:
+        return Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+    except OSError:
+        # Elsewhere than on Linux an index is not trusted by another session than the one that made it.
+        return f"session-{os.getsid(0)}"
