@@ -7,14 +7,13 @@ part of the latency. Publishers, Spark and its Python processes share the machin
 from __future__ import annotations
 
 import contextlib
-import json
 import threading
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
@@ -29,7 +28,6 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from ps2stream.engines.spark.job import BatchDone
-    from ps2stream.engines.spark.running import RunningStream
 
 #: What is due is appended so often. Senders that append every event alone would measure SQLite.
 _FEED_EVERY_S = 0.01
@@ -51,14 +49,10 @@ class _Done:
 
 @dataclass(slots=True)
 class LiveStream:
-    """A stream that runs on a journal, and the end of each of its batches.
-
-    ``last_progress``: what Spark reports of its latest batch.
-    """
+    """A stream that runs on a journal, and the end of each of its batches."""
 
     journal: Journal
     check: Callable[[], None]
-    last_progress: Callable[[], dict[str, Any] | None] = lambda: None
     _batches: list[_Done] = field(default_factory=list)
     _news: threading.Condition = field(default_factory=threading.Condition)
 
@@ -70,8 +64,9 @@ class LiveStream:
             self._news.notify_all()
 
     @property
-    def n_batches(self) -> int:
-        return len(self._batches)
+    def last_batch_s(self) -> float:
+        """Return how long the job was at its latest batch."""
+        return self._batches[-1].took_s
 
     def load(self, events: pa.RecordBatch) -> float:
         """Append events as fast as the journal takes them, wait for the last; return tuples/s."""
@@ -117,21 +112,12 @@ def live_stream(
 
     place, state, out = (directory / name for name in ("journal", "state", "out"))
     with Journal.open(place, create=True) as journal:
-        live = LiveStream(
-            journal,
-            check=lambda: stream.check(),
-            last_progress=lambda: _last_progress(stream),
-        )
+        live = LiveStream(journal, check=lambda: stream.check())
         with journal_stream(
             spark, place, state, out, settings, plan=plan, on_batch=live.add, prune=prune
         ) as stream:
             live.load(loading)
             yield live
-
-
-def _last_progress(stream: RunningStream) -> dict[str, Any] | None:
-    progress = stream.query and stream.query.lastProgress
-    return json.loads(progress.json) if progress else None
 
 
 def _feed(journal: Journal, events: pa.RecordBatch, due_s: Float64s) -> None:

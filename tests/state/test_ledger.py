@@ -16,7 +16,7 @@ from ps2stream.model.schemas import BEFORE_ALL_SEQS
 from ps2stream.registry.log import SubscriptionLog
 from ps2stream.registry.segments import SEGMENT
 from ps2stream.routing.routing import Routing
-from ps2stream.state.ledger import Ledger
+from ps2stream.state.ledger import BatchRange, Ledger
 from ps2stream.store.contract import Store
 from ps2stream.store.directory import DirectoryStore
 from ps2stream.store.memory import MemoryStore
@@ -80,6 +80,20 @@ def test_the_last_seq_of_a_batch_and_the_one_before_are_known(store: Store) -> N
     assert ledger.last_seq(0) == BEFORE_ALL_SEQS, "as far back nobody asks"
 
 
+def test_a_batch_that_has_begun_keeps_its_range(store: Store) -> None:
+    ledger = ledger_in(store)
+    assert ledger.begun() is None
+    assert ledger.finished() == -1
+    ledger.begin(BatchRange(0, 3, 9))
+    assert ledger_in(store).begun() == BatchRange(0, 3, 9)
+    ledger.decide(0, None, ROUTING)
+    ledger.finish(0, 40)
+    assert (ledger_in(store).begun(), ledger.finished()) == (BatchRange(0, 3, 9), 0)
+    ledger.begin(BatchRange(1, 9, 10))
+    assert (ledger.begun(), ledger.finished(), ledger.decided()) == (BatchRange(1, 9, 10), 0, 0)
+    assert ledger.last_seq() == 40
+
+
 def test_deciding_and_finishing_do_not_forget_each_other(store: Store) -> None:
     ledger = ledger_in(store)
     ledger.decide(0, None, ROUTING)
@@ -91,7 +105,20 @@ def test_deciding_and_finishing_do_not_forget_each_other(store: Store) -> None:
     assert ledger.decided() == 1
 
 
-@pytest.mark.parametrize("damage", ["", "{", "[1]", "7", "null", "{}", '{"unchanged": 1}', "\0"])
+@pytest.mark.parametrize(
+    "damage",
+    [
+        "",
+        "{",
+        "[1]",
+        "7",
+        "null",
+        "{}",
+        '{"unchanged": 1}',
+        '{"unchanged": 1, "last_seqs": {}, "begun": [1]}',
+        "\0",
+    ],
+)
 def test_a_damaged_ledger_is_an_error_that_names_it(store: Store, damage: str) -> None:
     store.put("ledger.json", damage.encode())
     for ask in (ledger_in(store).decided, ledger_in(store).last_seq):
@@ -154,7 +181,7 @@ _FINISHING = """
 import os, signal, sys
 from pathlib import Path
 from ps2stream.registry.log import SubscriptionLog
-from ps2stream.state.ledger import Ledger
+from ps2stream.state.ledger import BatchRange, Ledger
 from ps2stream.store.directory import DirectoryStore
 store = DirectoryStore(Path(sys.argv[1]))
 ledger = Ledger(store, SubscriptionLog(store.under("log")))

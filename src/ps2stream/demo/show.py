@@ -17,6 +17,7 @@ import pyarrow.parquet as pq
 
 from ps2stream.balance.settings import AdjustmentSettings
 from ps2stream.cli.interrupts import AbruptInterrupts
+from ps2stream.cli.render.compilation import load_kernels
 from ps2stream.config import Settings
 from ps2stream.demo.adjustments import in_words, made_at
 from ps2stream.demo.snapshot import AdjustmentLine, SampleMatch, Snapshot, Summary
@@ -25,7 +26,7 @@ from ps2stream.demo.workload import Workload
 from ps2stream.engines.spark.jvm import end_jvm
 from ps2stream.engines.spark.meter import Meter
 from ps2stream.engines.spark.running import RunningStream
-from ps2stream.engines.spark.session import own_session, warm_up
+from ps2stream.engines.spark.session import own_session
 from ps2stream.engines.spark.stream import journal_stream
 from ps2stream.journal import Journal
 from ps2stream.model.schemas import PUBLISH, SUBSCRIBE
@@ -43,6 +44,7 @@ _PUBLISH_EVERY_S = 0.1
 _AHEAD_EVENTS = 200_000
 _N_SAMPLES = 5
 _SHOW_EVERY_S = 0.5
+_LOOK_EVERY_S = 0.1
 _FIRST_SHIFT_S = 10.0
 _SHIFT_EVERY_S = 15.0
 
@@ -74,7 +76,7 @@ class Publisher(threading.Thread):
         self._stopped = threading.Event()
         self._recent: deque[pa.RecordBatch] = deque(maxlen=64)
         self._expressions: dict[str, str] = {}
-        self._n_appended = 0
+        self.n_appended = 0
         self.busy_around = ""
         self.failure: BaseException | None = None
 
@@ -93,7 +95,7 @@ class Publisher(threading.Thread):
                     next_shift += _SHIFT_EVERY_S
                 due = round((time.monotonic() - started) * self._rate) - n_sent
                 if not self._rate:
-                    due = _AHEAD_EVENTS - (self._n_appended - self._meter.tally.n_events)
+                    due = _AHEAD_EVENTS - (self.n_appended - self._meter.tally.n_events)
                 if due > 0:
                     self._append(self._workload.events(due))
                     n_sent += due
@@ -125,7 +127,7 @@ class Publisher(threading.Thread):
         self._expressions.update(names)
         self._recent.append(events.filter(pc.equal(events.column("op"), PUBLISH)))
         self._journal.append(events)
-        self._n_appended += events.num_rows
+        self.n_appended += events.num_rows
 
 
 class Show:
@@ -150,43 +152,44 @@ class Show:
             self._interrupts.tidied_by(lambda: shutil.rmtree(scratch, ignore_errors=True)),
             self._interrupts.tidied_by(end_jvm),
         ):
-            self._report("starting Spark")
-            with own_session("ps2stream demo", log=log) as spark:
-                self._report("starting Python processes")
-                warm_up(spark)
-                self._stream(spark, Path(scratch))
+            home = Path(scratch)
+            with Journal.open(home / "journal", create=True, durable=False) as journal:
+                publisher = Publisher(journal, Workload(self._demo.seed), self._demo, self._meter)
+                with own_session(
+                    "ps2stream demo", log=log, meanwhile=lambda: self._prepare(home, publisher)
+                ) as spark:
+                    self._stream(spark, home, publisher)
         return self._summary()
 
-    def _stream(self, spark: SparkSession, home: Path) -> None:
-        self._report(f"loading {self._demo.n_subscriptions:,} subscriptions")
-        workload = Workload(self._demo.seed)
+    def _prepare(self, home: Path, publisher: Publisher) -> None:
+        """Do what needs no Spark, while it starts."""
+        load_kernels()
+        self._report("planning")
         plan = plan_of(_sample(self._demo, self._settings), self._settings)
         State.at(home / "state").create(plan, self._settings)
-        with Journal.open(home / "journal", create=True, durable=False) as journal:
-            publisher = Publisher(journal, workload, self._demo, self._meter)
-            publisher.load(self._demo.n_subscriptions)
-            loaded = journal.last().position
-            out = home / "out"
-            with journal_stream(
-                spark, home / "journal", home / "state", out, self._settings, on_batch=self._meter.add
-            ) as stream:
-                try:
-                    self._load(stream, loaded)
-                    publisher.start()
-                    with self._interrupts.held():
-                        self._watch(stream, publisher, out)
-                finally:
-                    publisher.stop()
+        publisher.load(self._demo.n_subscriptions)
+        self._report("starting Spark")
 
-    def _load(self, stream: RunningStream, loaded: int) -> None:
+    def _stream(self, spark: SparkSession, home: Path, publisher: Publisher) -> None:
+        journal, state, out = (home / name for name in ("journal", "state", "out"))
+        with journal_stream(spark, journal, state, out, self._settings, on_batch=self._meter.add) as stream:
+            try:
+                self._load(stream, publisher)
+                publisher.start()
+                with self._interrupts.held():
+                    self._watch(stream, publisher, out)
+            finally:
+                publisher.stop()
+
+    def _load(self, stream: RunningStream, publisher: Publisher) -> None:
         """Wait until the subscriptions are in; the time of the demo begins there."""
-        while self._meter.position < loaded:
+        while self._meter.tally.n_events < publisher.n_appended:
             stream.check()
             self._report(f"loading {self._demo.n_subscriptions:,} subscriptions")
-            time.sleep(_SHOW_EVERY_S)
+            time.sleep(_LOOK_EVERY_S)
         self._streaming_since = time.monotonic()
         self._at_start = self._meter.tally.n_events
-        self._meter.tally.latencies.clear()
+        self._meter.forget_rates()
 
     def _watch(self, stream: RunningStream, publisher: Publisher, out: Path) -> None:
         """Show the stream until its time is over or somebody has seen enough."""

@@ -1,25 +1,29 @@
 """The ledger: how far a job is. All that says "up to" in a state is said here.
 
-Of each batch two things become true, in this order, and stay true:
+Of each batch three things become true, in this order, and stay true:
 
+    begun      which events it has is settled: a range of the journal
     decided    what it begins, ends and moves, and by which plans it is routed, is settled
     finished   its matches and rejected records are in the sink, and its last seq is known
 
 A batch that changes something is decided when the log has its segment; of one that changes nothing there is
-a note in ``ledger.json``, beside the last seqs of the newest two batches that are finished. What else counts
-batches follows from it: a worker's mark says up to which decided batch its index has the log, and a snapshot
-stands for the log up to a decided batch. Spark's offsets say which events a batch has, before all this.
+a note in ``ledger.json``, beside the range of the newest batch and the last seqs of the newest two that are
+finished. What else counts batches follows from it: a worker's mark says up to which decided batch its index
+has the log, and a snapshot stands for the log up to a decided batch. For a DataFrame of a user's own, Spark's
+checkpoint says which events a batch has, and has the last word on whether it is done.
 
 What a crash leaves:
 
-- *Before* ``decide`` returns: the batch is decided or not, never in part. If not, it is decided when it runs
-  again, from the same log and the same events, perhaps with another adjustment before it: nobody has seen
-  the first.
-- *After it*: the batch runs again as it was decided. Workers may apply it as often as they like.
+- *Before* ``begin`` returns: the batch has its range or not, never another one.
+- *After it*, before ``decide`` returns: the batch is decided or not, never in part. If not, it is decided
+  when it runs again, from the same log and the same events, perhaps with another adjustment before it: nobody
+  has seen the first.
+- *After that*: the batch runs again as it was decided. Workers may apply it as often as they like.
 - *Before* ``finish`` returns: the batch runs again and replaces what it wrote by the same. Its horizon, the
   last seq of the batch before, is what it was: that is why two seqs are kept.
-- *After it*: the same, unless Spark has noted that the batch is done. So what the batch *before* the newest
-  finished one needed is not needed any more (snapshots, pruning, the horizon all rest on that).
+- *After it*: a batch of a journal never runs again. One of a user's DataFrame does, unless Spark has noted
+  that it is done. So of both kinds, what the batch *before* the newest finished one needed is not needed any
+  more (snapshots, pruning, the horizon all rest on that).
 """
 
 from __future__ import annotations
@@ -41,11 +45,20 @@ BEFORE_ALL = -1
 _KEY = "ledger.json"
 
 
+class BatchRange(NamedTuple):
+    """Which events a batch has: those of the packets ``(after, upto]`` of its journal."""
+
+    batch_id: int
+    after: int
+    upto: int
+
+
 class _Notes(NamedTuple):
-    """What the file says: the last batch that left the log as it was, and last seqs by batch."""
+    """What the file says: the last batch that left the log as it was, last seqs by batch, a range."""
 
     unchanged: int
     last_seqs: dict[int, int]
+    begun: BatchRange | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +67,14 @@ class Ledger:
 
     store: Store
     log: SubscriptionLog
+
+    def begin(self, batch: BatchRange) -> None:
+        """Settle which events a batch has."""
+        self._write(self._read()._replace(begun=batch))
+
+    def begun(self) -> BatchRange | None:
+        """Return the newest batch that has begun; None before the first."""
+        return self._read().begun
 
     def decide(self, batch_id: int, segment: pa.RecordBatch | None, routing: PlanNumbers) -> None:
         """Settle a batch for good; without a segment it goes by the log as it is."""
@@ -82,6 +103,10 @@ class Ledger:
         known = {batch_id - 1: _last_seq(notes, batch_id - 1), batch_id: last_seq}
         self._write(notes._replace(last_seqs=known))
 
+    def finished(self) -> int:
+        """Return the last batch that is finished, -1 before the first."""
+        return max(self._read().last_seqs, default=BEFORE_ALL)
+
     def last_seq(self, batch_id: int | None = None) -> int:
         """Return the last seq of all finished batches, or of those up to one, as far as it is known."""
         return _last_seq(self._read(), batch_id)
@@ -90,9 +115,10 @@ class Ledger:
         try:
             said = json.loads(bytes(self.store.get(_KEY)))
             last_seqs = {int(batch): int(seq) for batch, seq in said["last_seqs"].items()}
-            return _Notes(int(said["unchanged"]), last_seqs)
+            begun = None if said["begun"] is None else BatchRange(*map(int, said["begun"]))
+            return _Notes(int(said["unchanged"]), last_seqs, begun)
         except MissingError:
-            return _Notes(BEFORE_ALL, {})
+            return _Notes(BEFORE_ALL, {}, None)
         except (StateError, ValueError, TypeError, KeyError, AttributeError) as error:
             raise StateError(f"{self.store.location(_KEY)} cannot be read: {error!r}") from error
 

@@ -21,6 +21,7 @@ from laws.engines import Place
 from ps2stream.journal import Journal
 from ps2stream.journal.packets import decode_events
 from ps2stream.model.schemas import EVENTS
+from ps2stream.state.state import State
 from waiting import HANG_S
 
 _SCRIPT = Path(__file__).with_name("killable_job.py")
@@ -162,12 +163,10 @@ def wait_until_gone(session: int, timeout_s: float = HANG_S) -> list[Process]:
 
 
 def batch_in_flight(place: Place) -> bool:
-    """Tell whether Spark has begun a batch that it has not committed."""
-    checkpoint = place.state / "checkpoint"
-    begun, committed = (
-        {path.name for path in (checkpoint / name).glob("[0-9]*")} for name in ("offsets", "commits")
-    )
-    return bool(begun - committed)
+    """Tell whether a batch has begun that is not finished."""
+    ledger = State.at(place.state).ledger
+    begun = ledger.begun()
+    return begun is not None and begun.batch_id > ledger.finished()
 
 
 @contextlib.contextmanager

@@ -19,19 +19,18 @@ DONE = BatchDone(0, (), (), 3, 1, 7, 0.25, 0.5)
 class Query:
     """A query that has failed with a report, or runs."""
 
-    def __init__(self, report: str | None = None, *, is_active: bool = False) -> None:
-        self.report, self.isActive = report, is_active
-        self.is_stopped = False
+    is_busy = False
 
-    def exception(self) -> PySparkException | None:
-        return None if self.report is None else PySparkException(self.report)
+    def __init__(self, failure: str | Exception | None = None, *, is_active: bool = False) -> None:
+        self._failure, self.is_active = failure, is_active
 
-    def processAllAvailable(self) -> None:  # noqa: N802
-        if self.report is not None:
-            raise PySparkException(self.report)
+    def failure(self) -> Exception | None:
+        return PySparkException(self._failure) if isinstance(self._failure, str) else self._failure
 
-    def stop(self) -> None:
-        self.is_stopped = True
+    def process_all_available(self) -> bool:
+        return self._failure is None
+
+    def stop(self) -> None: ...
 
 
 class Job:
@@ -99,6 +98,22 @@ def test_an_error_of_ours_is_raised_and_not_tried_again(tmp_path: Any) -> None:
     with pytest.raises(EngineError, match=r"^subscription log /h/state/log is damaged$"):
         stream.check()
     assert starts.n_started == 1
+
+
+@pytest.mark.parametrize(
+    ("failure", "error", "words"),
+    [
+        (StateError("plan 7 is missing"), StateError, "^plan 7 is missing$"),
+        (ValueError("no such column"), EngineError, "^the stream failed: ValueError: no such column$"),
+    ],
+)
+def test_an_error_of_the_driver_itself_is_raised_as_it_is(
+    tmp_path: Any, failure: Exception, error: type[Exception], words: str
+) -> None:
+    stream = stream_of(Starts(tmp_path, Query(failure)))
+    stream.start()
+    with pytest.raises(error, match=words):
+        stream.check()
 
 
 def test_a_query_that_somebody_stopped_stays_stopped(tmp_path: Any) -> None:

@@ -18,6 +18,7 @@ from pyspark.sql.pandas.types import from_arrow_schema
 from engines.spark.processes import kill, source_readers
 from laws.engines import Place, batches_of, outcome_of, sorted_outcome
 from ps2stream.config import Settings
+from ps2stream.engines.spark.source import JournalSource
 from ps2stream.engines.spark.stream import (
     events_stream,
     journal_stream,
@@ -204,7 +205,9 @@ def test_a_stream_goes_on_when_the_reader_of_its_source_is_killed(
 ) -> None:
     events = random_events(400, seed=60, invalid_share=0.0)
     place.publish(events.slice(0, 200), packet_events=50)
-    with place.stream(spark, SETTINGS) as query:
+    spark.dataSource.register(JournalSource)
+    source = spark.readStream.format("ps2stream_journal").load(str(place.journal))
+    with events_stream(source, place.state, place.out, SETTINGS) as query:
         query.process_all_available()
         readers = source_readers(os.getpid())
         assert len(readers) == 1

@@ -73,7 +73,6 @@ def add_parser(subparsers: Any) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     require("ps2stream demo", "demo")
-    from ps2stream.cli.render.compilation import load_kernels
     from ps2stream.demo.show import DRIFTING, DemoSettings, Show
     from ps2stream.demo.summary import summary
     from ps2stream.demo.view import open_view
@@ -82,7 +81,6 @@ def run(arguments: argparse.Namespace) -> int:
         arguments.seconds, arguments.subscriptions, arguments.rate, arguments.seed, arguments.drift
     )
     settings = settings_from(arguments, DRIFTING if arguments.drift else None)
-    load_kernels()
     view = open_view(sys.stdout)
     with abrupt_interrupts() as interrupts, spark_log(interrupts) as log, interrupts.tidied_by(view.close):
         try:

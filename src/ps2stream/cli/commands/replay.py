@@ -128,7 +128,7 @@ def _microbatch(
 ) -> Replayed:
     from ps2stream.engines.spark.jvm import end_jvm
     from ps2stream.engines.spark.replay import replay_microbatch
-    from ps2stream.engines.spark.session import own_session, warm_up
+    from ps2stream.engines.spark.session import own_session
 
     with (
         abrupt_interrupts() as interrupts,
@@ -138,5 +138,4 @@ def _microbatch(
         interrupts.tidied_by(end_jvm),
         own_session("ps2stream replay", log=log) as spark,
     ):
-        warm_up(spark)
         return replay_microbatch(spark, events, Path(scratch), out, settings, on_progress, plan)

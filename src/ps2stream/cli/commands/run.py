@@ -93,20 +93,19 @@ def run(arguments: argparse.Namespace) -> int:
     state = _checked_state(home, settings)
     from ps2stream.cli.render.compilation import load_kernels
     from ps2stream.engines.spark.jvm import end_jvm
-    from ps2stream.engines.spark.meter import Meter
-    from ps2stream.engines.spark.session import own_session, warm_up
-    from ps2stream.engines.spark.stream import journal_stream
-    from ps2stream.journal import Journal
+    from ps2stream.engines.spark.session import own_session
 
-    meter = Meter(settings)
     note("starting")
-    load_kernels()
     with (
         abrupt_interrupts() as interrupts,
         interrupts.tidied_by(end_jvm),
-        own_session("ps2stream run", log=state.host.spark_log) as spark,
+        own_session("ps2stream run", log=state.host.spark_log, meanwhile=load_kernels) as spark,
     ):
-        warm_up(spark)
+        from ps2stream.engines.spark.meter import Meter
+        from ps2stream.engines.spark.stream import journal_stream
+        from ps2stream.journal import Journal
+
+        meter = Meter(settings)
         with (
             Journal.open(home.journal) as journal,
             journal_stream(

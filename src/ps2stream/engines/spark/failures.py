@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import re
 
-from pyspark.errors import PySparkException
-
 _OWN_ERROR = re.compile(r"ps2stream\.errors\.\w+: (.+)")
 #: An exception in the code of a task comes again with the task; it is no death, whatever it says.
 _RAISED = re.compile(r"api\.python\.PythonException")
@@ -24,9 +22,9 @@ _ERROR_LINE = re.compile(r"^\s*(?:Caused by: )?([\w.$]+(?:Error|Exception): \S.*
 _LONGEST = 300
 
 
-def report_of(failure: PySparkException) -> str:
-    """Return all that Spark says of a failure: its words, and those of its causes with where they arose."""
-    parts: list[str] = []
+def report_of(failure: Exception) -> str:
+    """Return all that is said of a failure: its words, and those of its causes with where they arose."""
+    parts: list[str] = [] if hasattr(failure, "_desc") else [f"{type(failure).__name__}: {failure}"]
     each: BaseException | None = failure
     while each is not None:
         # Spark keeps what it knows of an exception of Java in fields without a public name.

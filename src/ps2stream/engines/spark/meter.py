@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from ps2stream.config import Settings
 from ps2stream.engines.spark.job import BatchDone
-from ps2stream.engines.spark.watch import position_of, tally_batch
+from ps2stream.engines.spark.watch import tally_batch
 from ps2stream.engines.tally import Tally, weighted_quantiles
 from ps2stream.roles.reports import WorkerReport
 from ps2stream.sources.source import n_events
@@ -43,7 +43,6 @@ class Meter:
 
     def __init__(self, settings: Settings) -> None:
         self.tally = Tally.of(settings.n_workers, settings.n_dispatchers)
-        self.position = 0
         self.n_batches = 0
         self._n_workers = settings.n_workers
         self._batches: deque[_Batch] = deque()
@@ -57,7 +56,6 @@ class Meter:
             n_matches = self.tally.n_matches
             tally_batch(self.tally, done)
             self.tally.latencies += latencies
-            self.position = max(self.position, position_of(done))
             self.n_batches += 1
             busy = {each.worker: each.busy_s for each in done.reports if isinstance(each, WorkerReport)}
             entry = _Batch(
@@ -69,6 +67,12 @@ class Meter:
                 busy,
             )
             self._batches.append(entry)
+
+    def forget_rates(self) -> None:
+        """Let rates and latencies begin here; totals go on."""
+        with self._lock:
+            self._batches.clear()
+            self.tally.latencies.clear()
 
     def recent(self) -> RecentRates:
         """Return the figures of the batches that ended in the last ten seconds."""

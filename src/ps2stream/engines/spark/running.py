@@ -1,9 +1,10 @@
 """A running stream: it goes on by itself when a process of Spark dies, and says so.
 
-Spark replaces a Python process that runs tasks. The one that reads the source it does not: its death, or a
-start that takes longer than the ten seconds that Spark waits, on a busy machine too, ends the query. The
-stream is then started again as after a crash, from the log and Spark's checkpoint: nothing is lost or
-doubled. Errors of ours (a damaged state, a full disk) would only come again, so they end it.
+Spark replaces a Python process that runs tasks, but not for ever, and one that reads a source of Structured
+Streaming not at all: its death, or a start that takes longer than the ten seconds that Spark waits, on a busy
+machine too, ends the query. The stream is then started again as after a crash, from the log and the ledger or
+Spark's checkpoint: nothing is lost or doubled. Errors of ours (a damaged state, a full disk) would only come
+again, so they end it.
 """
 
 from __future__ import annotations
@@ -13,14 +14,14 @@ import logging
 import time
 from collections.abc import Callable, Iterator
 
-from py4j.protocol import Py4JError
+from py4j.protocol import Py4JError, Py4JJavaError
 from pyspark.errors import PySparkException
-from pyspark.sql.streaming.query import StreamingQuery
 
 from ps2stream.engines.spark.failures import death_of, report_of, words_of
 from ps2stream.engines.spark.job import BatchDone, MicroBatchJob
 from ps2stream.engines.spark.jvm import jvm_ended
-from ps2stream.errors import EngineError, StateError
+from ps2stream.engines.spark.query import Query
+from ps2stream.errors import EngineError, PS2StreamError, StateError
 
 _LOG = logging.getLogger(__name__)
 
@@ -32,7 +33,7 @@ _POLL_S = 0.05
 
 
 OnBatch = Callable[[BatchDone], None]
-Started = tuple[MicroBatchJob, StreamingQuery]
+Started = tuple[MicroBatchJob, Query]
 #: Restore a job from its state and start its query; the job tells its batches to the function given.
 Start = Callable[[OnBatch], Started]
 
@@ -56,7 +57,7 @@ class RunningStream:
         self._on_batch = on_batch
         self._first_pause_s = first_pause_s
         self._job: MicroBatchJob | None = None
-        self._query: StreamingQuery | None = None
+        self._query: Query | None = None
         self._n_restarts = 0
         self._due = 0.0
         #: Those that lived when the stream was started.
@@ -75,8 +76,8 @@ class RunningStream:
             if self._query is None:
                 if time.monotonic() >= self._due:
                     self._begin()
-            elif not self._query.isActive:
-                failure = self._query.exception()
+            elif not self._query.is_active:
+                failure = self._query.failure()
                 if failure is None:
                     raise StateError("the stream was stopped")
                 self._failed(failure)
@@ -88,26 +89,19 @@ class RunningStream:
             time.sleep(_POLL_S)
 
     def process_all_available(self) -> None:
-        """Return when all events that are there now are processed, and Spark has noted it."""
+        """Return when all events that are there now are processed, and that is noted."""
         while True:
             self.check()
-            if self._query is None:
-                time.sleep(_POLL_S)
-                continue
-            with contextlib.suppress(PySparkException), _jvm_needed():  # the next check says why
-                self._query.processAllAvailable()
-                return
-
-    @property
-    def query(self) -> StreamingQuery | None:
-        """Return Spark's query; None while the stream waits to be started again."""
-        return self._query
+            with _jvm_needed():
+                if self._query is not None and self._query.process_all_available():
+                    return
+            time.sleep(_POLL_S)  # the next check says why
 
     @property
     def is_busy(self) -> bool:
         """Say whether a batch is being processed, or noted as done."""
         with _jvm_needed():
-            return self._query is None or bool(self._query.status["isTriggerActive"])
+            return self._query is None or self._query.is_busy
 
     def stop(self) -> None:
         """End the query; what it was doing is done again when the stream starts the next time."""
@@ -122,16 +116,18 @@ class RunningStream:
         try:
             self._job, self._query = self._start(self._done)
             self.n_subscriptions = self._job.n_subscriptions
-        except PySparkException as failure:
+        except (PySparkException, Py4JJavaError) as failure:
             self._failed(failure)
 
     def _done(self, done: BatchDone) -> None:
         self._n_restarts = 0  # it got on: what happened before does not count any more
         self._on_batch(done)
 
-    def _failed(self, failure: PySparkException) -> None:
+    def _failed(self, failure: Exception) -> None:
         """Make up our mind about a failure: start again some time later, or give up."""
         self._query = None
+        if isinstance(failure, PS2StreamError | OSError) or _is_silence(failure):
+            raise failure
         report = report_of(failure)
         death = death_of(report)
         if not death:
@@ -144,6 +140,11 @@ class RunningStream:
         self._n_restarts += 1
         self._due = time.monotonic() + pause_s
         _LOG.warning("%s; starting the stream again in %g s", death, pause_s)
+
+
+def _is_silence(failure: Exception) -> bool:
+    """Say whether the JVM did not answer, where it would have told of an error of its own."""
+    return isinstance(failure, Py4JError) and not isinstance(failure, Py4JJavaError)
 
 
 @contextlib.contextmanager

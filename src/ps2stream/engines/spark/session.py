@@ -7,10 +7,10 @@ import os
 import signal
 import sys
 import threading
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from py4j.protocol import Py4JError
 from pyspark.sql import SparkSession
 
 from ps2stream.engines.spark.java import require_java
@@ -78,19 +78,33 @@ def local_session(
 
 
 @contextlib.contextmanager
-def own_session(app_name: str, *, log: Path) -> Iterator[SparkSession]:
-    """Run a session while the context lasts; say in one line when its JVM ends before it."""
+def own_session(
+    app_name: str, *, log: Path, meanwhile: Callable[[], object] = lambda: None
+) -> Iterator[SparkSession]:
+    """Run a session with hot Python processes while the context lasts; say in one line when its JVM ends.
+
+    ``meanwhile`` is called while it starts, which takes seconds, mostly of another process.
+    """
+    require_java()  # before anybody does anything that a missing Java would make useless
+    with ThreadPoolExecutor(1, "starting Spark") as side:
+        starting = side.submit(_started, app_name, log)
+        try:
+            meanwhile()
+            yield starting.result()
+        except Exception as error:
+            # Whatever was going on failed in its own way; the reason is one.
+            if ended := jvm_ended(0.0 if isinstance(error, PS2StreamError) else 1.0):
+                raise EngineError(f"{ended}; what it wrote is in {log}") from error
+            raise
+        finally:
+            with contextlib.suppress(Exception):
+                starting.result().stop()
+
+
+def _started(app_name: str, log: Path) -> SparkSession:
     spark = local_session(app_name, log=log)
-    try:
-        yield spark
-    except Exception as error:
-        # Whatever was going on failed in its own way; the reason is one.
-        if ended := jvm_ended(0.0 if isinstance(error, PS2StreamError) else 1.0):
-            raise EngineError(f"{ended}; what it wrote is in {log}") from error
-        raise
-    finally:
-        with contextlib.suppress(Py4JError, OSError):
-            spark.stop()
+    warm_up(spark)
+    return spark
 
 
 def _choose_python() -> None:

@@ -6,23 +6,22 @@ import atexit
 import contextlib
 import shutil
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.pandas.types import from_arrow_schema
-from pyspark.sql.streaming.query import StreamingQuery
 
 from ps2stream.adjusting.controller import Controller, controller_of
 from ps2stream.config import Settings
 from ps2stream.engines.kernel_warmup import warm
 from ps2stream.engines.spark.dataframes import check_events
 from ps2stream.engines.spark.job import SNAPSHOT_EVERY, BatchDone, MicroBatchJob
-from ps2stream.engines.spark.offsets import batch_range
+from ps2stream.engines.spark.journal_batches import JournalBatches
+from ps2stream.engines.spark.query import BatchLoop, StructuredQuery
 from ps2stream.engines.spark.running import OnBatch, RunningStream, Started, running
-from ps2stream.engines.spark.source import NAME, JournalSource
 from ps2stream.errors import ConfigError
 from ps2stream.files import AnyPath, absolute
 from ps2stream.journal import Journal
@@ -31,7 +30,6 @@ from ps2stream.model.schemas import EVENTS, MATCHES, PUBLISH, empty
 from ps2stream.partitioning.plan import Plan
 from ps2stream.planning.first_plan import first_plan, journal_sample, plan_of
 from ps2stream.sinks.parquet import ParquetSink
-from ps2stream.sources.journal_range import journal_ranges
 from ps2stream.state.state import State
 
 
@@ -62,10 +60,12 @@ def journal_stream(
     that the settings ask for.
     """
     journal = absolute(journal)
-    Journal.open(journal).close()  # a missing or damaged one is reported before Spark starts
     held, sink = State.at(state), ParquetSink.at(out)
-    with held.host.lock.held(), ThreadPoolExecutor(1, "replanning") as background:
-        spark.dataSource.register(JournalSource)
+    with (
+        Journal.open(journal) as opened,
+        held.host.lock.held(),
+        ThreadPoolExecutor(1, "replanning") as background,
+    ):
 
         def start(on_done: OnBatch) -> Started:
             job = MicroBatchJob(
@@ -79,19 +79,8 @@ def journal_stream(
                 controller=controller or controller_of(settings, background),
             )
             job.start()
-            events = (
-                spark.readStream.format(NAME)
-                .option("parts", settings.n_dispatchers)
-                .option("batch_events", settings.batch_events)
-                .load(str(journal))
-            )
-
-            def process(batch: DataFrame, batch_id: int) -> None:
-                # Spark says which batch it is; the tasks that need it read it from the journal.
-                after, upto = batch_range(job.state.host.checkpoint, batch_id, journal)
-                job.process(tuple(journal_ranges(journal, after, upto, settings.n_dispatchers)), batch_id)
-
-            return job, _query(events, job, process, interval_s)
+            batches = JournalBatches(job, opened, journal)
+            return job, BatchLoop(spark.sparkContext, batches.process_next, interval_s)
 
         background.submit(warm)  # what the driver itself will need for the first adjustment
         with running(start, on_batch) as stream:
@@ -129,7 +118,10 @@ def events_stream(
             job = MicroBatchJob(events.sparkSession, held.open(settings), settings, sink, on_done)
             job.controller = controller_of(settings, background)
             job.start()
-            return job, _query(events, job, job.process_events, interval_s)
+            writer = events.writeStream.foreachBatch(job.process_events)
+            writer = writer.option("checkpointLocation", str(held.host.checkpoint))
+            query = writer.trigger(processingTime=f"{round(interval_s * 1000)} milliseconds").start()
+            return job, StructuredQuery(query)
 
         background.submit(warm)
         with running(start, on_batch) as stream:
@@ -167,14 +159,6 @@ def stream_matches(spark: SparkSession, out: AnyPath) -> DataFrame:
     sink = ParquetSink.at(out)
     sink.finish()  # Spark follows only what exists
     return spark.readStream.schema(from_arrow_schema(MATCHES)).parquet(sink.matches.location())
-
-
-def _query(
-    stream: DataFrame, job: MicroBatchJob, process: Callable[[DataFrame, int], None], interval_s: float
-) -> StreamingQuery:
-    writer = stream.writeStream.foreachBatch(process)
-    writer = writer.option("checkpointLocation", str(job.state.host.checkpoint))
-    return writer.trigger(processingTime=f"{round(interval_s * 1000)} milliseconds").start()
 
 
 def _begun(state: State, journal: Path, settings: Settings, plan: Plan | None) -> State:
