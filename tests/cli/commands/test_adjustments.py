@@ -78,10 +78,11 @@ def test_a_damaged_record_is_named(run: Any, some: Path, content: str) -> None:
 
 
 def test_where_no_job_was_started_it_is_bad_state(run: Any, home: Home) -> None:
+    home.directory.mkdir()
     ran = run("adjustments")
     assert ran.code == 3
     assert "no job was started" in ran.err
-    assert not home.directory.exists()
+    assert not any(home.directory.iterdir())
 
 
 @pytest.mark.parametrize("limit", ["0", "-3", "many"])

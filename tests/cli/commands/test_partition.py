@@ -113,9 +113,9 @@ def test_a_log_without_events_has_a_plan_too(run: Run, tmp_path: Path) -> None:
     [
         (["missing.parquet"], 3, "no such file or directory"),
         (["notes.txt"], 3, "not a readable Parquet file"),
-        (["EVENTS", "--partitioner", "magic"], 3, "partitioner must be one of grid"),
-        (["EVENTS", "--workers", "0"], 3, "workers must lie between 1 and 1,024; got 0"),
-        (["EVENTS", "--load", "weight"], 3, "load must be one of candidates, paper; got 'weight'"),
+        (["EVENTS", "--partitioner", "magic"], 2, "--partitioner must be one of grid"),
+        (["EVENTS", "--workers", "0"], 2, "--workers must lie between 1 and 1,024; got 0"),
+        (["EVENTS", "--load", "weight"], 2, "--load must be one of candidates, paper; got 'weight'"),
         (["EVENTS", "--draw", "plan.pdf"], 3, "must end in .png or .svg; got plan.pdf"),
         (["EVENTS", "--draw", "plan"], 3, "must end in .png or .svg; got plan"),
         (["EVENTS", "--draw", "gone/plan.png"], 3, "a drawing needs a file in a directory that can be"),

@@ -159,8 +159,13 @@ def test_a_job_that_does_not_adjust_its_load_cannot_be_asked(run: Any, state: St
 def test_where_no_job_was_started_it_is_bad_state(run: Any, home: Home, words: list[str]) -> None:
     ran = run("repartition", *words)
     assert ran.code == 3
-    assert "no job was started" in ran.err
+    assert f"no deployment at {home.directory}: there is no such directory" in ran.err
     assert not home.directory.exists()
+    home.directory.mkdir()
+    ran = run("repartition", *words)
+    assert ran.code == 3
+    assert "no job was started" in ran.err
+    assert not any(home.directory.iterdir())
 
 
 @pytest.mark.parametrize("option", ["--margin 0.1", "--load paper", "--calibrate", "--sample-seed 0"])
@@ -175,12 +180,12 @@ def test_what_only_a_dry_run_takes_is_wrong_usage_without_it(run: Any, running: 
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["--load", "weight"], "load must be one of candidates, paper; got 'weight'"),
-        (["--margin", "2"], "margin must lie in [0, 1); got 2.0"),
-        (["--sample-events", "-1"], "sample_events must lie between 0 and 100,000,000; got -1"),
+        (["--load", "weight"], "--load must be one of candidates, paper; got 'weight'"),
+        (["--margin", "2"], "--margin must lie in [0, 1); got 2.0"),
+        (["--sample-events", "-1"], "--sample-events must lie between 0 and 100,000,000; got -1"),
     ],
 )
-def test_bad_settings_are_3(run: Any, words: list[str], message: str) -> None:
+def test_bad_settings_are_wrong_usage(run: Any, words: list[str], message: str) -> None:
     ran = run("repartition", "--dry-run", *words)
-    assert ran.code == 3
+    assert ran.code == 2
     assert message in ran.err

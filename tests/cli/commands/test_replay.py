@@ -191,7 +191,7 @@ def test_the_report_can_go_to_stdout(tmp_path: Path, capsys: pytest.CaptureFixtu
         (["e.parquet", "--selector", "best"], 2, "selector must be one of dp, gr, si, ra; got 'best'"),
         (["e.parquet", "--sigma", "1"], 2, "sigma must be above target"),
         (["e.parquet", "--window", "many"], 2, "argument --window: invalid int value: 'many'"),
-        (["e.parquet", "--plan", "none.npz"], 3, "plan none.npz cannot be read"),
+        (["e.parquet", "--plan", "none.npz"], 3, "none.npz cannot be read: [Errno 2]"),
         (["notes.txt"], 3, "not a readable Parquet file"),
         (["narrow.parquet"], 3, "column 'op' (string) is missing"),
     ],

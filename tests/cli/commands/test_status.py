@@ -90,8 +90,13 @@ def test_a_job_without_figures_says_why_there_may_be_none(run: Any, state: State
 def test_where_no_job_was_started_it_is_bad_state_and_nothing_is_made(run: Any, home: Home) -> None:
     ran = run("status")
     assert ran.code == 3
-    assert f"no job was started in {home.directory} yet; 'ps2stream run' starts one" in ran.err
+    assert f"no deployment at {home.directory}: there is no such directory" in ran.err
     assert not home.directory.exists()
+    home.directory.mkdir()
+    ran = run("status")
+    assert ran.code == 3
+    assert f"no job was started in {home.directory} yet; 'ps2stream run' starts one" in ran.err
+    assert not any(home.directory.iterdir())
 
 
 @pytest.mark.parametrize(

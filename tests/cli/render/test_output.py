@@ -57,7 +57,7 @@ def test_errors_and_lists_do_not_print_long_expressions_whole(capsys: pytest.Cap
     columns = Columns("id", "expression")
     columns.write([("q", expression), ("i" * 10_000, "fire")])
     captured = capsys.readouterr()
-    assert captured.err.startswith("ps2stream: a keyword is missing at position 16000 of 'fire OR fire OR")
+    assert captured.err.startswith("ps2stream: a keyword is missing at position 16000 of …' OR fire OR")
     assert max(map(len, captured.err.splitlines())) < 600
     assert max(map(len, captured.out.splitlines())) < 500
 
