@@ -1,7 +1,7 @@
 """Engines: who calls the roles, in which process, and when.
 
     inline          all roles in this process, indexes on the heap: tests, benchmarks, small use
-    spark/          micro-batches on Structured Streaming, indexes in mapped files; imports PySpark
+    spark/          micro-batches as jobs of Spark, indexes in mapped files; imports PySpark
     replay          an event log through the inline engine, as fast as it goes
     tally           counts of all batches, and the report made of them
     kernel_warmup   compile or load every kernel before the first event

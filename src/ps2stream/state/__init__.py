@@ -7,7 +7,7 @@ In a *store* (``store/``), what has to outlive the job's processes, and later it
     job.json          job_file.py    the settings that all else depends on, and the name of the job
     plans/            plans.py       the routing plans that are or will be in use; the log says which are
     log/              registry/log   the subscription log: with the stream itself, the only truth
-    ledger.json       ledger.py      up to which batch the job has decided, and up to which seq it is done
+    ledger.json       ledger.py      which events the newest batch has, what is decided, what is finished
     adjustments/      audit.py       what load adjustment did, and why
     status.json       mailbox.py     what the job is like now
     requests/         mailbox.py     what others ask it to do
@@ -15,14 +15,15 @@ In a *store* (``store/``), what has to outlive the job's processes, and later it
 On the *host* (``host_files.py``), what only makes sense there and can be made again:
 
     index/            caches of the log, in mapped files: registry, routing, worker-000 ... (worker_home.py)
-    checkpoint/       Spark's offsets: which events a batch has
+    checkpoint/       Spark's offsets, where the stream is a DataFrame of the user's own
     spool/            events of a batch that do not come from a journal
     lock              held by the running job (job_lock.py)
 
-Crash rules. One process writes, the one that holds the lock. It decides on a batch (``Ledger.decide``), the
-only step that cannot be taken back, before any worker sees its updates; when all matches are in the sink it
-notes that (``Ledger.finish``). A batch that dies in between runs again: decided, it is neither adjusted nor
-decided again, and everything else about it is a function of the log and of the events.
+Crash rules. One process writes, the one that holds the lock. It settles which events a batch has
+(``Ledger.begin``) and decides on it (``Ledger.decide``), the only steps that cannot be taken back, before any
+worker sees its updates; when all matches are in the sink it notes that (``Ledger.finish``). A batch that dies
+in between runs again: with the same events, and once decided neither adjusted nor decided again; everything
+else about it is a function of the log and of the events.
 
 The registrar's indexes are built anew when a job starts. A worker's index is brought up to date where a task
 needs it (``mapped_host.py``). It carries a mark: up to which batch it has the log, or none while somebody

@@ -3,11 +3,13 @@
 session   a local session with settings that suit us
 java, jvm the Java that Spark needs, and the JVM that it runs in
 daemon    the process that Spark forks its Python processes from
-source    a journal as a Spark stream
-stages    the roles as Spark runs them
-job       one micro-batch after the other
 stream    start the engine on a journal, or on a DataFrame of the user's own
+job       what a micro-batch does
+stages    the roles as Spark runs them
+journal_batches   which events a micro-batch of a journal has
+query     what runs batches in the background: a loop of ours, or Structured Streaming
 running   a stream that goes on by itself when a process of Spark dies
+source    a journal as a Spark stream, for those who want the events themselves
 failures  what Spark says of a failure, in our words
 watch, meter   what a running stream reports
 """

@@ -1,4 +1,4 @@
-"""The micro-batch engine: the whole stream on Structured Streaming.
+"""The micro-batch engine: a batch is a job of Spark.
 
     sources --> [compile] --> registrar (driver) --> log, H2
          |                                            |
@@ -134,7 +134,10 @@ class MicroBatchJob:
         self.on_batch(done)
 
     def process_events(self, batch: DataFrame, batch_id: int) -> None:
-        """Run one micro-batch of events of any origin: spool them on this host, then as above."""
+        """Run one micro-batch of events of any origin: spool them on this host, then as above.
+
+        Structured Streaming calls this, and calls it again for a batch that it has not noted as done.
+        """
         directory = self.state.host.spool(batch_id)
         shutil.rmtree(directory, ignore_errors=True)
         spool = SpoolEvents(directory, self.state.ledger.last_seq(batch_id - 1))

@@ -4,8 +4,8 @@
     spark.readStream.format("ps2stream_journal").load("path/of/journal")
 
 Offsets are positions in the journal and live in Spark's checkpoint. ``parts`` says into how many
-parts a batch is cut, ``batch_events`` how much it may hold. Our own job lets the stream set the offsets
-and reads the journal by itself, where the events are needed.
+parts a batch is cut, ``batch_events`` how much it may hold. It is for those who want the events themselves;
+our own job reads a journal without it (``query.py`` says why).
 """
 
 from __future__ import annotations
