@@ -1,4 +1,8 @@
-"""Settings: what a user chooses. No state and no engine in here."""
+"""Settings: what a user chooses. No state and no engine in here.
+
+Those that an index or the log depends on are kept with a job's state, which cannot be used with others
+(``state.job_file``).
+"""
 
 from __future__ import annotations
 
@@ -21,14 +25,17 @@ MAX_WORKERS = 1024
 class Settings:
     """How a deployment divides its work and what it takes for a term.
 
+    ``n_workers``, ``partitioner``: into how many parts the load is divided, and how; ``n_dispatchers``: how
+    many tasks read and route publications. ``stop_words`` are left out of texts and expressions.
     ``grid_bits``: a worker's GI2 has ``2**grid_bits`` columns and rows over the world.
     ``max_cells``: a region that touches more of its cells is posted on a coarser level. Postings carry
-    bounds of their own and crowded cells are divided, so a finer grid wins little and costs memory; both
-    defaults are measured (docs/performance.md).
-    ``batch_events``: the most events of a micro-batch.
-    ``sample_events``: how many events a plan is made from, half of them publications and half subscriptions.
-    They are drawn at random from the first ``sample_prefix_events`` of the stream, as its very first ones may
-    all be of one hour or of one publisher; from further on only where these hold too few of a kind.
+    bounds of their own and crowded cells are divided, so a finer grid wins little and costs memory
+    (docs/performance.md).
+    ``batch_events``: the most events of a batch; on a journal a single packet may exceed it.
+    ``sample_events``: at most this many events a plan is made from, half of them publications and half
+    subscribe events. They are drawn at random from the first ``sample_prefix_events`` of the stream, as its
+    very first ones may all be of one hour or of one publisher; from further on only where these hold too few
+    of a kind.
     ``sample_seed``: another one draws another sample.
     ``sample_file``: an event log to draw the sample from, all of it, in place of the stream.
     ``load``: what a partitioner takes for the load of a worker (``partitioning.load``).

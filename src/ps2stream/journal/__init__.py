@@ -7,7 +7,8 @@ sequence numbers is the order of commits, without a gap.
 
     packets     events <-> the two Arrow IPC streams of a packet, and their checksums
     database    the SQLite file: creation, settings, what its errors mean
-    journal     append, read, prune
+    journal     append, read, prune; open it first
+    positions   where a seq lies
 
 A *packet* is one row: up to ``packets.MAX_PACKET_EVENTS`` events of one append, kept as two
 Arrow IPC streams, publications and updates (everything else), because the engine needs the

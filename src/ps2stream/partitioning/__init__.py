@@ -2,6 +2,16 @@
 
 Each one turns a sample of the stream into an immutable :class:`~ps2stream.partitioning.plan.Plan`
 and is chosen by name.
+
+    plan          what a plan is: who owns which (cell, term), H1; open it first
+    sample, load  what a partitioner sees, and what it takes for the load of a worker
+    hybrid        the paper's Algorithm 1, over the regions and units of growth; parts are cut by
+                  space_split and text_split, compared by similarity, given to workers by merge
+    kdt_tree, flatten           what is kept of it, and its way into H1
+    grid, kd_tree, r_tree       baselines that divide space
+    frequency, hypergraph, metric   baselines that divide terms
+
+Nothing in here knows a stream: ``ps2stream.planning`` draws the sample.
 """
 
 from __future__ import annotations

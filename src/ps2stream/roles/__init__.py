@@ -18,6 +18,8 @@ indexes that the log can rebuild.
     dispatcher       tokenises publications and sends each to the workers that own one of its live terms
     worker           keeps one part of the subscriptions and finds matches with it
     merger           orders and names what workers found
+    worker_host      where a worker lives: the contract by which others ask for it
+    heap_host        a worker on the heap of this process (the inline engine's)
     migration        who takes over which subscriptions, as rows of the log (Sec. V)
     packets          the schemas between roles, and their bytes
     reports          what a role tells of a batch: counts of work, and processor time

@@ -6,6 +6,7 @@
     route     which workers does a publication go to? A term must have a live subscription in its cell (H2),
               and an owner (H1)
     update    count subscriptions in and out of H2; which workers store one
+    tiles     cells of one owner joined to rectangles, for regions that touch very many of them
 
 H2 may hold too much (that costs work), never too little (that would lose a match). Open ``route`` first.
 """

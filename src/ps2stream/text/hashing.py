@@ -1,4 +1,6 @@
-"""XXH64 of a term's UTF-8 bytes: terms are hashed once and compared as 64-bit numbers ever after.
+"""XXH64 of UTF-8 bytes: terms are hashed once and compared as 64-bit numbers ever after.
+
+(The registry hashes ids by it as well, but compares what it finds byte by byte.)
 
 A collision makes two different terms look equal. The effect is one-sided: a publication
 may then match a subscription that asks for the other term (a false match), but no match is
@@ -7,7 +9,8 @@ contain a colliding pair with probability of about n * n / 2**65: 2.7e-6 for 10 
 distinct terms, and still only 2.7e-4 for 100 million. A given subscription is touched far
 less often than that, since the colliding pair must include one of its own terms.
 
-The seed is fixed at 0: hashes are kept in the journal's indexes and must not change between runs.
+The seed is fixed at 0: hashes are kept in the subscription log, in plans and in mapped indexes, and must not
+change between runs. (The journal keeps words.)
 An adversary who may choose terms can construct collisions (XXH64 is no cryptographic hash);
 all that it buys is false matches between the terms so constructed, and longer lists to look through.
 """

@@ -1,1 +1,12 @@
-"""How results look: columns and JSON lines, progress, bars, tables of loads and plans, maps."""
+"""How do results look?
+
+    output, printable          columns and JSON lines; text from strangers, made fit to print
+    progress, compilation      a bar on a terminal, a line now and then elsewhere
+    explanation_text, adjustment_text, gain_text   values of the packages below as people read them
+    load_figures, load_table   the loads of a job's workers
+    plan_figures, plan_table, plan_map, plan_drawing   plans as numbers, in a table, on a map
+    charts                     bars and lines from block characters
+
+Open ``output`` first. Nothing is decided or computed in here that a Python user could want. rich and
+matplotlib are imported where they are used: without rich the same comes in plain lines.
+"""

@@ -1,17 +1,22 @@
 """The Spark engines: the only package that imports pyspark.
 
-session   a local session with settings that suit us
-java, jvm the Java that Spark needs, and the JVM that it runs in
-daemon    the process that Spark forks its Python processes from
-stream    start the engine on a journal, or on a DataFrame of the user's own
-job       what a micro-batch does
-stages    the roles as Spark runs them
-journal_batches   which events a micro-batch of a journal has
-query     what runs batches in the background: a loop of ours, or Structured Streaming
-running   a stream that goes on by itself when a process of Spark dies
-source    a journal as a Spark stream, for those who want the events themselves
-failures  what Spark says of a failure, in our words
-watch, meter   what a running stream reports
+    job              what a micro-batch does; open it first
+    stages           the roles as Spark runs them
+    stream           start the engine on a journal, or on a DataFrame of the user's own
+    journal_batches  which events a micro-batch of a journal has
+    query            what runs batches in the background: a loop of ours, or Structured Streaming
+    running          a stream that goes on by itself when a process of Spark dies
+    source           a journal as a Spark stream, for those who want the events themselves
+    dataframes       whether a user's DataFrame is one of events
+    replay           an event log through the engine, as fast as it goes
+    session          a local session with settings that suit us
+    java, jvm        the Java that Spark needs, and the JVM that it runs in
+    daemon           the process that Spark forks its Python processes from
+    failures         what Spark says of a failure, in our words
+    watch, meter     what a running stream reports
+
+Spark gives a batch its tasks and its shuffle, and a DataFrame of a user's own its batches; what a batch means
+is in ``roles`` and ``state``.
 """
 
 from __future__ import annotations
