@@ -1,4 +1,4 @@
-"""The README's Python runs as it stands there, and its links lead somewhere."""
+"""The Python of the README and of the tutorial runs as it stands there, and links lead somewhere."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
+from ps2stream.config import Settings
+from ps2stream.engines.spark import journal_stream
 from ps2stream.model.matches import Match
 
 ROOT = Path(__file__).parent.parent
@@ -19,8 +21,13 @@ _LINK = re.compile(r"\]\(([^)#\s]*)(?:#([^)\s]+))?\)")
 _HEADING = re.compile(r"^#+ +(.+)$", re.MULTILINE)
 
 
-def python_blocks() -> list[str]:
-    return _BLOCK.findall((ROOT / "README.md").read_text(encoding="utf-8"))
+def python_blocks(page: str = "README.md") -> list[str]:
+    return _BLOCK.findall((ROOT / page).read_text(encoding="utf-8"))
+
+
+def promised_by(block: str) -> list[str]:
+    """Return what the comments behind calls of print say."""
+    return re.findall(r"print\(.*\)  # (.+)$", block, re.MULTILINE)
 
 
 def anchors_of(page: Path) -> set[str]:
@@ -49,6 +56,25 @@ def test_the_second_block_finds_the_same_matches_on_spark(spark: SparkSession) -
     assert found == [Match("alarm", 1, "m1", 2)]
     (columns,) = re.findall(r"\.show\(\)  # (.+)$", on_spark, re.MULTILINE)
     assert columns.split(", ") == names["matches"].columns
+
+
+def test_the_tutorial_prints_what_its_comments_promise(
+    spark: SparkSession,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    without_a_job, after_a_job = python_blocks("docs/tutorial.md")
+    names: dict[str, Any] = {}
+    exec(without_a_job, names)
+    home = names["deployment"].home
+    with journal_stream(spark, home.journal, home.state, home.out, Settings(n_workers=2)) as stream:
+        stream.process_all_available()
+    exec(after_a_job, names)
+    promised = [*promised_by(without_a_job), *promised_by(after_a_job)]
+    assert len(promised) == 4
+    assert capsys.readouterr().out.splitlines() == promised
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
