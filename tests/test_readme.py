@@ -1,4 +1,4 @@
-"""The Python of the README and of the tutorial runs as it stands there, and links lead somewhere."""
+"""The Python of the README and of the tutorial runs as it stands there; links and paths lead somewhere."""
 
 from __future__ import annotations
 
@@ -14,10 +14,13 @@ from ps2stream.engines.spark import journal_stream
 from ps2stream.model.matches import Match
 
 ROOT = Path(__file__).parent.parent
+SOURCE = ROOT / "src" / "ps2stream"
 PAGES = [ROOT / "README.md", ROOT / "bench" / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 
 _BLOCK = re.compile(r"^```python\n(.*?)^```", re.MULTILINE | re.DOTALL)
 _LINK = re.compile(r"\]\(([^)#\s]*)(?:#([^)\s]+))?\)")
+_PATH = re.compile(r"`((?:[a-z_]+/)+[a-z_]+\.py)`")
+_ROOM = re.compile(r"^### `([a-z/]+)/`: .+\?\n\nOpen `([a-z_/]+\.py)` first", re.MULTILINE)
 _HEADING = re.compile(r"^#+ +(.+)$", re.MULTILINE)
 
 
@@ -75,6 +78,21 @@ def test_the_tutorial_prints_what_its_comments_promise(
     promised = [*promised_by(without_a_job), *promised_by(after_a_job)]
     assert len(promised) == 4
     assert capsys.readouterr().out.splitlines() == promised
+
+
+def test_the_map_has_every_package_with_a_file_that_exists() -> None:
+    rooms = dict(_ROOM.findall((ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")))
+    packages = {str(path.parent.relative_to(SOURCE)) for path in SOURCE.rglob("__init__.py")} - {"."}
+    assert set(rooms) == {package for package in packages if not package.startswith("cli/")}
+    assert [room for room, first in rooms.items() if not (SOURCE / room / first).is_file()] == []
+
+
+@pytest.mark.parametrize("name", ["architecture", "performance"])
+def test_files_of_the_package_that_a_page_names_exist(name: str) -> None:
+    named = _PATH.findall((ROOT / "docs" / f"{name}.md").read_text(encoding="utf-8"))
+    in_package = [path for path in named if not path.startswith(("commands/", "tests/"))]
+    assert in_package
+    assert [path for path in in_package if not (SOURCE / path).is_file()] == []
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
