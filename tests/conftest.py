@@ -15,7 +15,7 @@ from pyspark.sql import SparkSession
 from xdist.remote import Producer
 from xdist.scheduler import LoadScopeScheduling
 
-from laws.engines import Engine, Inline, MicroBatch, Place
+from laws.engines import Engine, Inline, JobHome, MicroBatch
 from ps2stream.engines.spark.session import local_session
 
 _ROOT = Path(__file__).parent.parent
@@ -42,8 +42,8 @@ def engine(request: pytest.FixtureRequest) -> Engine:
 
 
 @pytest.fixture
-def place(tmp_path: Path) -> Place:
-    return Place(tmp_path)
+def job_home(tmp_path: Path) -> JobHome:
+    return JobHome(tmp_path)
 
 
 class SparkApartAndTheRestByFile(LoadScopeScheduling):  # type: ignore[misc]  # xdist has no types

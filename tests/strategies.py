@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from ps2stream.model.limits import MAX_EXPRESSION_BYTES, MAX_ID_BYTES, MAX_TEXT_BYTES
 from ps2stream.model.schemas import EVENTS, PUBLISH, SUBSCRIBE, UNSUBSCRIBE
-from ps2stream.testing.oracle import Event
+from ps2stream.testing.oracle import EventRow
 from ps2stream.text.terms import terms_of
 
 #: Few words, so that what is drawn at random does meet; some are one term in several spellings.
@@ -110,20 +110,20 @@ _BOUNDS = ("min_lon", "min_lat", "max_lon", "max_lat")
 subscription_ids = st.sampled_from(["s0", "s1", "s2", "s3", "s\u00fc", "s 5", "s" * MAX_ID_BYTES])
 
 publishes = st.builds(
-    lambda name, point, text: Event(None, PUBLISH, name, lat=point[1], lon=point[0], text=text),
+    lambda name, point, text: EventRow(None, PUBLISH, name, lat=point[1], lon=point[0], text=text),
     st.sampled_from(["p0", "p1", "\u00fc" * (MAX_ID_BYTES // 2)]),
     points,
     st.one_of(texts, texts, texts, marked_texts),
 )
 subscribes = st.builds(
-    lambda name, region, expression: Event(None, SUBSCRIBE, name, expression=expression)._replace(
+    lambda name, region, expression: EventRow(None, SUBSCRIBE, name, expression=expression)._replace(
         **dict(zip(_BOUNDS, region, strict=True))
     ),
     subscription_ids,
     regions,
     st.one_of(expressions, flat_expressions),
 )
-unsubscribes = subscription_ids.map(lambda name: Event(None, UNSUBSCRIBE, name))
+unsubscribes = subscription_ids.map(lambda name: EventRow(None, UNSUBSCRIBE, name))
 
 _bad_numbers = st.sampled_from([None, math.nan, math.inf, -math.inf, 180.5, -1e300])
 
@@ -137,26 +137,26 @@ _bad_fields: list[tuple[str, st.SearchStrategy[Any]]] = [
 
 
 @st.composite
-def broken_events(draw: st.DrawFn) -> Event:
+def broken_events(draw: st.DrawFn) -> EventRow:
     """Draw an event with one field spoiled; it may be one that its operation does not use."""
     event = draw(st.one_of(publishes, subscribes, unsubscribes))
     name, values = draw(st.sampled_from(_bad_fields))
     return event._replace(**{name: draw(values)})
 
 
-def _weighted(*choices: tuple[st.SearchStrategy[Event], int]) -> st.SearchStrategy[Event]:
+def _weighted(*choices: tuple[st.SearchStrategy[EventRow], int]) -> st.SearchStrategy[EventRow]:
     # Not one_of with repetitions: it sees through them.
     return st.sampled_from([choice for choice, weight in choices for _ in range(weight)]).flatmap(
         lambda one: one
     )
 
 
-#: Events that have no place in an order yet; an unsubscribe may come too early.
+#: Events that have no seq yet; an unsubscribe may come too early.
 valid_events = _weighted((publishes, 4), (subscribes, 3), (unsubscribes, 1))
 events = _weighted((valid_events, 9), (broken_events(), 1))
 
 
-def _aimed(draw: st.DrawFn, publication: Event, subscription: Event) -> Event:
+def _aimed(draw: st.DrawFn, publication: EventRow, subscription: EventRow) -> EventRow:
     """Move a publication into a corner of a region, with all the keywords that are asked for there."""
     lon = draw(st.sampled_from([subscription.min_lon, subscription.max_lon]))
     lat = draw(st.sampled_from([subscription.min_lat, subscription.max_lat]))
@@ -174,7 +174,7 @@ def event_logs(draw: st.DrawFn, max_size: int = 25, *, broken: bool = True) -> p
     size = draw(st.integers(0, max_size))
     log = draw(st.lists(events if broken else valid_events, min_size=size, max_size=size))
     rows: list[dict[str, Any]] = []
-    targets: list[Event] = []
+    targets: list[EventRow] = []
     last_seq = 0
     for drawn in log:
         event = drawn

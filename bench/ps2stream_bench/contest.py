@@ -39,7 +39,7 @@ COLUMNS = (
 
 #: What repetitions of a contest are, and so what its intervals are about.
 NOISE_TOLD = (
-    "The repetitions are consecutive stretches of one stream, and each partitioner has one plan for all of "
+    "The repetitions are consecutive ranges of one stream, and each partitioner has one plan for all of "
     "them: intervals show the noise of the clock, not that of the draw of the stream or of the plan."
 )
 
@@ -48,7 +48,7 @@ _PUBLICATIONS_PER_TUPLE = 5 / 6
 
 
 def stream_for(case: Case, context: Context, n_tuples: int) -> Stream:
-    """Make the stream that a case names, with about so many tuples after its subscriptions are loaded."""
+    """Make the stream that a case names, with about this many tuples after its subscriptions are loaded."""
     corpus = context.corpus(case["country"], case["corpus"])
     n_publications = int(n_tuples * _PUBLICATIONS_PER_TUPLE)
     return stream_of(corpus, case["kind"], case["live"], n_publications, context.seed)
@@ -78,18 +78,18 @@ def entered(stream: Stream, partitioners: Sequence[str], case: Case) -> dict[str
 
 
 def compared(
-    meters: Mapping[str, Meter], stretches: Sequence[pa.RecordBatch], batch_events: int, seed: int
+    meters: Mapping[str, Meter], ranges: Sequence[pa.RecordBatch], batch_events: int, seed: int
 ) -> Iterator[Row]:
-    """Let contenders take turns, batch by batch; yield a row for each of them and every stretch of events."""
-    for repetition, stretch in enumerate(stretches):
-        in_turns(meters, batches_of(stretch, batch_events), seed + 1000 * repetition)
+    """Let contenders take turns, batch by batch; yield a row for each of them and every range of events."""
+    for repetition, part in enumerate(ranges):
+        in_turns(meters, batches_of(part, batch_events), seed + 1000 * repetition)
         rows = [{"partitioner": name, "repetition": repetition, **_read(meters[name])} for name in meters]
         check_alike(rows, "partitioner")
         yield from rows
 
 
-def stretches_of(events: pa.RecordBatch, n: int) -> list[pa.RecordBatch]:
-    """Cut events into ``n`` stretches of equal length; what is left over is left out."""
+def ranges_of(events: pa.RecordBatch, n: int) -> list[pa.RecordBatch]:
+    """Cut events into ``n`` ranges of equal length; what is left over is left out."""
     size = events.num_rows // n
     return [events.slice(number * size, size) for number in range(n)]
 

@@ -28,7 +28,7 @@ from ps2stream.planning.first_plan import first_plan
 from ps2stream_bench.results import Row
 from ps2stream_bench.workloads import Corpus, Kind, Shape, drifting_events, mixed_events
 
-#: Subscriptions are loaded in batches of so many.
+#: Subscriptions are loaded in batches of this many.
 _LOAD_AT_ONCE = 100_000
 
 #: Fingerprints fit into a signed column.
@@ -229,8 +229,8 @@ def in_turns(
     names = list(meters)
     for number, batch in enumerate(batches):
         with collected():
-            for place in rng.permutation(len(names)):
-                meters[names[place]].process(batch)
+            for index in rng.permutation(len(names)):
+                meters[names[index]].process(batch)
         after(number)
 
 

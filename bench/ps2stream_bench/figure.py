@@ -66,7 +66,7 @@ class Context:
         return Path(self._scratch.name)
 
     def corpus(self, country: Country, n: int, *, mean_terms: float | None = None) -> Corpus:
-        """Return ``n`` publications of a country, or those of the file that takes their place."""
+        """Return ``n`` publications of a country, or those of the file that replaces them."""
         return self._corpus(country, n, mean_terms)
 
     def spark(self) -> SparkSession:

@@ -52,8 +52,8 @@ def on_all(
         leads = {pair: lead(of_it, *pair, field) for pair in compared}
         held += [holds(each.median) if each.n else None for each in leads.values()]
         known = [lead_told(of_it, *pair, field) for pair, each in leads.items() if each.n]
-        place = f"{workload}: " if len(pairs) > 1 else ""
-        told.append(f"{place}{', '.join(known) or NOT_MEASURED}")
+        prefix = f"{workload}: " if len(pairs) > 1 else ""
+        told.append(f"{prefix}{', '.join(known) or NOT_MEASURED}")
     return (NOT_MEASURED if set(held) <= {None} else "; ".join(told)), all_hold(held)
 
 

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 #: What is due is appended so often. Senders that append every event alone would measure SQLite.
 _FEED_EVERY_S = 0.01
 
-#: Subscriptions, and events for which no clock runs, are appended so many at a time.
+#: Subscriptions, and events for which no clock runs, are appended this many at a time.
 _APPEND_AT_ONCE = 50_000
 
 _LOOK_EVERY_S = 0.01
@@ -114,7 +114,7 @@ def live_stream(
     with Journal.open(place, create=True) as journal:
         live = LiveStream(journal, check=lambda: stream.check())
         with journal_stream(
-            spark, place, state, out, settings, plan=plan, on_batch=live.add, prune=prune
+            spark, journal_path, state, out, settings, plan=plan, on_batch=live.add, prune=prune
         ) as stream:
             live.load(loading)
             yield live

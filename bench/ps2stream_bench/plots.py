@@ -37,9 +37,9 @@ _OTHERS = ("#1f5fa8", "#c1272d", "#3a7d44", "#d98e04", "#8f63b8", "#444444", "#5
 _RESOLUTION = 110
 
 
-def colour_of(name: str, place: int = 0) -> str:
-    """Return the colour of a contender; of one without a colour of its own, by its place."""
-    return _COLOURS.get(name, _OTHERS[place % len(_OTHERS)])
+def colour_of(name: str, index: int = 0) -> str:
+    """Return the colour of a contender; of one without a colour of its own, by its index."""
+    return _COLOURS.get(name, _OTHERS[index % len(_OTHERS)])
 
 
 def bars(
@@ -47,17 +47,17 @@ def bars(
 ) -> None:
     """Draw a bar for every (group, series) that there is a value for, with its interval."""
     width = 0.8 / max(len(series), 1)
-    for place, name in enumerate(series):
+    for index, name in enumerate(series):
         there = [i for i, group in enumerate(groups) if (group, name) in values]
         found = [values[groups[i], name] for i in there]
-        positions = [i - 0.4 + width * (place + 0.5) for i in there]
+        positions = [i - 0.4 + width * (index + 0.5) for i in there]
         axes.bar(
             positions,
             [each.median for each in found],
             width * 0.92,
             yerr=_errors(found),
             label=name,
-            color=colour_of(name, place),
+            color=colour_of(name, index),
             error_kw={"elinewidth": 0.9, "ecolor": "0.25"},
         )
     axes.set_xticks(range(len(groups)), groups)
@@ -66,7 +66,7 @@ def bars(
 
 def lines(axes: Axes, series: Mapping[str, Mapping[float, Middle]], *, marker: str = "o") -> None:
     """Draw a line for every series over its numbers, with intervals."""
-    for place, (name, points) in enumerate(series.items()):
+    for index, (name, points) in enumerate(series.items()):
         xs = sorted(points)
         found = [points[x] for x in xs]
         axes.errorbar(
@@ -74,7 +74,7 @@ def lines(axes: Axes, series: Mapping[str, Mapping[float, Middle]], *, marker: s
             [each.median for each in found],
             yerr=_errors(found),
             label=name,
-            color=colour_of(name, place),
+            color=colour_of(name, index),
             marker=marker,
             markersize=4,
             linewidth=1.4,

@@ -92,7 +92,7 @@ def cases_of(figure: Figure, scale: Scale, source: str) -> list[Case]:
 def in_random_order(cases: Sequence[Case], name: str, seed: int) -> list[Case]:
     """Mix the cases of a figure, always in the same way: a slow hour of the machine hits no series alone."""
     rng = np.random.default_rng([seed, zlib.crc32(name.encode())])
-    return [cases[place] for place in rng.permutation(len(cases))]
+    return [cases[index] for index in rng.permutation(len(cases))]
 
 
 def identity_of(case: Case, context: Context) -> dict[str, Any]:

@@ -26,6 +26,7 @@ UInt8s = npt.NDArray[np.uint8]
 Int64s = npt.NDArray[np.int64]
 Int32s = npt.NDArray[np.int32]
 Float64s = npt.NDArray[np.float64]
+Flags = npt.NDArray[np.bool_]
 Array = npt.NDArray[Any]
 
 _Struct = TypeVar("_Struct", bound=tuple[Any, ...])
@@ -53,7 +54,7 @@ def ragged_rows(offsets: Int64s, rows: Int64s) -> Ragged:
 
 
 class Storage(Protocol):
-    """Give zeroed arrays by name, and larger ones in their place."""
+    """Give zeroed arrays by name, and replace them by larger ones."""
 
     def create(self, name: str, dtype: npt.DTypeLike, size: int) -> Array:
         """Return a zeroed array; one of the same name is forgotten."""
@@ -88,7 +89,7 @@ class MappedStorage:
         directory.mkdir(parents=True, exist_ok=True)
 
     def create(self, name: str, dtype: npt.DTypeLike, size: int) -> Array:
-        # A new file in place of the old one: who still maps the old one keeps its view.
+        # A new file replaces the old one: who still maps the old one keeps its view.
         staged = self._path(name).with_suffix(".new")
         staged.unlink(missing_ok=True)
         try:
@@ -163,7 +164,7 @@ def open_struct(
 ) -> _Struct:
     """Map a NamedTuple of arrays that :func:`create_struct` made.
 
-    ``needed`` says how long arrays have to be by the counts that are kept in the struct: kernels check
+    ``needed`` gives the least lengths of arrays by the counts that are kept in the struct: kernels check
     nothing, and one let loose on a file that was cut short would end the process or lose matches.
     """
     struct = kind(**{name: storage.open(name, dtype, shared=shared) for name, dtype in dtypes.items()})
@@ -177,7 +178,7 @@ def open_struct(
 
 
 def table_size(*columns: Array) -> int:
-    """Return how long each column of a hash table has to be, when some of them may be cut short."""
+    """Return the length of each column of a hash table, some of which may be cut short."""
     longest = max(map(len, columns))
     return 1 << (longest - 1).bit_length()
 

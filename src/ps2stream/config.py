@@ -37,9 +37,9 @@ class Settings:
     very first ones may all be of one hour or of one publisher; from further on only where these hold too few
     of a kind.
     ``sample_seed``: another one draws another sample.
-    ``sample_file``: an event log to draw the sample from, all of it, in place of the stream.
+    ``sample_file``: an event log to draw the sample from, all of it, instead of the stream.
     ``load``: what a partitioner takes for the load of a worker (``partitioning.load``).
-    ``calibrate``: measure on the sample what the kernels cost on this machine, in place of standard costs.
+    ``calibrate``: measure on the sample what the kernels cost on this machine, instead of standard costs.
     ``adjustment``: when and how the load is adjusted while the stream runs.
     """
 

@@ -307,7 +307,7 @@ def test_a_plan_that_does_not_gain_more_than_the_margin_is_not_adopted(
     job = Job(LoadController(_settings(scope="global", check_every=200)))
     for _ in range(9):
         assert job.batch(EVEN) is None
-    assert len(considering.asked) == 3, "once a window has been seen, every so many publications"
+    assert len(considering.asked) == 3, "once a window has been seen, every this many publications"
 
 
 class ByHand(Executor):

@@ -10,7 +10,7 @@ import pytest
 
 from engines.streams import events_of, plan_for, publish, subscribe, unsubscribe, updates_of
 from ps2stream.adjusting import disk_sample as looking_back
-from ps2stream.adjusting.disk_sample import newest_events, recent_sample, some_living
+from ps2stream.adjusting.disk_sample import newest_events, sample_on_disk, some_living
 from ps2stream.config import Settings
 from ps2stream.errors import StateError
 from ps2stream.journal import Journal
@@ -116,7 +116,7 @@ def test_a_sample_has_the_publications_the_living_and_how_they_are_mixed(tmp_pat
     journal = _journal(tmp_path, events_of(*rows), 4)
     log = _log(tmp_path, events_of(subscribe(1, "a"), subscribe(2, "b", "rain AND wind")))
     settings = Settings(n_workers=2, sample_events=1_000, sample_prefix_events=24)
-    sample = recent_sample(journal, log, settings)
+    sample = sample_on_disk(journal, log, settings)
     # The newest 24 events are 22 publications, one of them off the map, and 2 updates.
     assert sample.n_publications == 21
     assert np.all(sample.lon[:-1] == np.arange(21, 41))

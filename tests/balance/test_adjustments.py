@@ -9,8 +9,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ps2stream.balance.adjustments import Adjustment, StepRecord, from_json, step_records, to_json
-from ps2stream.balance.local import Step
+from ps2stream.balance.adjustments import (
+    Adjustment,
+    StepRecord,
+    adjustment_from_json,
+    adjustment_to_json,
+    step_records,
+)
+from ps2stream.balance.local_adjustment import Step
 from ps2stream.errors import StateError
 
 figures = st.floats(0, 1e18)
@@ -50,15 +56,15 @@ adjustments = st.builds(
 
 @given(adjustments)
 def test_a_record_is_read_as_it_was_written(adjustment: Adjustment) -> None:
-    text = to_json(adjustment)
-    assert from_json(text) == adjustment
-    assert hash(from_json(text)) == hash(adjustment), "lists are tuples again"
+    text = adjustment_to_json(adjustment)
+    assert adjustment_from_json(text) == adjustment
+    assert hash(adjustment_from_json(text)) == hash(adjustment), "lists are tuples again"
     assert "\n" not in text
 
 
 def test_a_record_is_plain_json() -> None:
     record = Adjustment("local", 7, "now", "because", 1, 2, (2.0, 1.0), selector="gr")
-    fields = json.loads(to_json(record))
+    fields = json.loads(adjustment_to_json(record))
     assert fields["kind"] == "local"
     assert fields["loads_before"] == [2.0, 1.0]
     assert fields["loads_after"] == [], "not known yet"
@@ -67,11 +73,11 @@ def test_a_record_is_plain_json() -> None:
 @pytest.mark.parametrize("text", ["", "{", "7", "null", "[]", "{}", '{"steps": []}', '{"steps": [{}]}'])
 def test_what_is_no_record_is_an_error(text: str) -> None:
     with pytest.raises(StateError, match="a record of an adjustment cannot be read"):
-        from_json(text)
+        adjustment_from_json(text)
 
 
 def test_a_record_with_a_field_too_many_or_too_few_is_an_error() -> None:
-    whole = json.loads(to_json(Adjustment("switch", 1, "", "", 1, 2, ())))
+    whole = json.loads(adjustment_to_json(Adjustment("switch", 1, "", "", 1, 2, ())))
     for damaged in (
         {**whole, "colour": "red"},
         {name: value for name, value in whole.items() if name != "reason"},
@@ -79,7 +85,7 @@ def test_a_record_with_a_field_too_many_or_too_few_is_an_error() -> None:
         {**whole, "steps": [{"phase": "move"}]},
     ):
         with pytest.raises(StateError):
-            from_json(json.dumps(damaged))
+            adjustment_from_json(json.dumps(damaged))
 
 
 def test_of_a_step_with_many_cells_some_are_named_and_all_are_counted() -> None:
@@ -90,4 +96,4 @@ def test_of_a_step_with_many_cells_some_are_named_and_all_are_counted() -> None:
     assert (second.phase, second.n_cells, second.cells) == ("merge", 100, tuple(range(20)))
     assert step_records([]) == ()
     record = replace(Adjustment("local", 1, "", "", 1, 2, ()), steps=(first, second))
-    assert from_json(to_json(record)).steps == (first, second)
+    assert adjustment_from_json(adjustment_to_json(record)).steps == (first, second)

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from balance.cells import Texts, cell_sample, posted_only
 from partitioning.samples import make_sample
-from ps2stream.balance.halves import Halves, divide, merged_load
+from ps2stream.balance.halves import Halves, divide_terms, merged_load
 from ps2stream.partitioning.load import STANDARD_COSTS, Costs
 from ps2stream.partitioning.sample import Sample
 
@@ -48,7 +48,7 @@ def test_the_loads_of_halves_are_shares_of_the_load_of_the_whole(
     sample = cell_sample(texts, posted)
     everything = {term for some in posted for term in some}
     whole = _load(sample, texts, posted, everything, costs)
-    halves = divide(sample, costs)
+    halves = divide_terms(sample, costs)
     if halves is None:  # also where all terms belong together
         return
     going = set(halves.terms.tolist())
@@ -63,7 +63,7 @@ def test_the_loads_of_halves_are_shares_of_the_load_of_the_whole(
 @settings(max_examples=20, deadline=None)
 def test_a_merger_of_two_halves_gives_the_whole_back(seed: int, costs: Costs) -> None:
     sample = posted_only(make_sample(60, 40, seed, spread=0.5, n_terms=12))
-    halves = divide(sample, costs)
+    halves = divide_terms(sample, costs)
     assert halves is not None
     owners = _owners(sample, halves)
     share = merged_load(sample, owners, 0, 1, costs)
@@ -79,7 +79,7 @@ def _owners(sample: Sample, halves: Halves) -> np.ndarray:
 @settings(max_examples=20, deadline=None)
 def test_dividing_never_saves_looks(seed: int) -> None:
     sample = posted_only(make_sample(60, 40, seed, spread=0.5, n_terms=12))
-    halves = divide(sample, STANDARD_COSTS)
+    halves = divide_terms(sample, STANDARD_COSTS)
     assert halves is not None
     assert halves.stays + halves.goes >= 1.0 - 1e-9
     share = merged_load(sample, _owners(sample, halves), 0, 1, STANDARD_COSTS)
@@ -90,7 +90,7 @@ def test_dividing_never_saves_looks(seed: int) -> None:
 @given(st.integers(0, 1000), st.sampled_from(ALL_COSTS))
 @settings(max_examples=20, deadline=None)
 def test_halves_are_about_as_heavy_and_the_smaller_one_goes(seed: int, costs: Costs) -> None:
-    halves = divide(posted_only(make_sample(200, 100, seed, spread=0.5, n_terms=30)), costs)
+    halves = divide_terms(posted_only(make_sample(200, 100, seed, spread=0.5, n_terms=30)), costs)
     assert halves is not None
     assert 0.0 < halves.size <= 0.5
     assert max(halves.stays, halves.goes) < 1.0
@@ -100,7 +100,7 @@ def test_halves_are_about_as_heavy_and_the_smaller_one_goes(seed: int, costs: Co
 def test_topics_that_nobody_mixes_quarter_the_pairs() -> None:
     texts: Texts = [[1, 7]] * 10 + [[2, 8]] * 10
     posted: Texts = [[1], [1], [2], [2]]
-    halves = divide(cell_sample(texts, posted), PAIRS)
+    halves = divide_terms(cell_sample(texts, posted), PAIRS)
     assert halves is not None
     assert (halves.stays, halves.goes, halves.size) == (0.25, 0.25, 0.5)
     assert halves.lowers_total
@@ -112,7 +112,7 @@ def test_topics_that_nobody_mixes_quarter_the_pairs() -> None:
 def test_words_that_everybody_uses_together_are_not_divided_and_save_half_when_they_are_merged() -> None:
     texts: Texts = [[1, 2]] * 10
     posted: Texts = [[1, 2]] * 6
-    assert divide(cell_sample(texts, posted), PAIRS) is None
+    assert divide_terms(cell_sample(texts, posted), PAIRS) is None
     owners = np.array([0, 1] * 6, np.int32)
     assert merged_load(cell_sample(texts, posted), owners, 0, 1, PAIRS) == pytest.approx(0.5)
 
@@ -131,10 +131,10 @@ def test_only_the_parts_of_the_two_workers_are_merged() -> None:
 def test_where_there_is_nothing_to_divide_or_to_merge_there_is_no_answer(costs: Costs) -> None:
     nobody = np.empty(0, np.int32)
     for sample in (cell_sample([], []), cell_sample([[1]], []), cell_sample([], [[1]])):
-        assert divide(sample, costs) is None
+        assert divide_terms(sample, costs) is None
         assert merged_load(sample, nobody, 0, 1, costs) is None
     one_term = cell_sample([[1, 2], [1]], [[1], [1]])
-    assert divide(one_term, costs) is None
+    assert divide_terms(one_term, costs) is None
     assert merged_load(one_term, np.array([0, 0], np.int32), 0, 1, costs) is None, "the other has nothing"
     assert merged_load(one_term, np.array([2, 2], np.int32), 0, 1, costs) is None
 
@@ -143,6 +143,6 @@ def test_terms_that_nobody_writes_may_go_but_weigh_only_their_subscriptions() ->
     texts: Texts = [[1]] * 5
     posted: Texts = [[1], [8], [9]]
     sample = cell_sample(texts, posted)
-    halves = divide(sample, PAPER)
+    halves = divide_terms(sample, PAPER)
     assert halves is not None
     assert halves.stays + halves.goes < 1.0 + 1e-9

@@ -10,7 +10,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from ps2stream.arrays import Float64s, Int64s
-from ps2stream.balance.knapsack import fill, pack, trace
+from ps2stream.balance.knapsack import cheapest_cells, fill, trace
 from ps2stream.balance.selection import GreedySelector, KnapsackSelector, MovableCells
 
 pytestmark = pytest.mark.kernel
@@ -69,7 +69,7 @@ def test_the_best_is_found_from_any_solution(pairs: Pairs, target: int) -> None:
     cells = cells_of(pairs)
     everything = np.flatnonzero(cells.loads > 0)
     if cells.loads[everything].sum() >= target:
-        rows, unit = pack(*cells, target, everything)
+        rows, unit = cheapest_cells(*cells, target, everything)
         assert cells.sizes[rows].sum() == fewest_bytes(cells, target)
         assert cells.loads[rows].sum() >= target
         assert unit == 1
@@ -94,7 +94,7 @@ def test_in_units_the_target_is_reached_for_no_more_than_before(
     cells = MovableCells(np.array([load for load, _ in pairs], float), np.array([n for _, n in pairs], int))
     target = share * float(cells.loads.sum())
     start = GreedySelector().select(cells, target)
-    rows, unit = pack(*cells, target, start, max_columns=max_columns)
+    rows, unit = cheapest_cells(*cells, target, start, max_columns=max_columns)
     assert cells.loads[rows].sum() >= min(target, cells.loads[start].sum())
     assert cells.sizes[rows].sum() <= cells.sizes[start].sum()
     assert np.all(rows[1:] > rows[:-1])
@@ -108,7 +108,7 @@ def test_a_unit_costs_little(seed: int) -> None:
     cells = random_cells(25, seed)
     target = 0.3 * float(cells.loads.sum())
     start = np.arange(25)
-    best, rounded = (pack(*cells, target, start, max_columns=columns) for columns in (10_000, 250))
+    best, rounded = (cheapest_cells(*cells, target, start, max_columns=columns) for columns in (10_000, 250))
     assert (best.unit, rounded.unit > 1) == (1, True)
     cost = int(cells.sizes[rounded.rows].sum())
     assert cost < cells.sizes.sum()
@@ -121,9 +121,9 @@ def test_many_cells_get_a_coarser_unit() -> None:
     cells = random_cells(40, 0)
     target = 0.3 * float(cells.loads.sum())
     start = GreedySelector().select(cells, target)
-    fine = pack(*cells, target, start)
-    coarse = pack(*cells, target, start, max_table_bytes=40 * 4)
-    hopeless = pack(*cells, target, start, max_table_bytes=1)
+    fine = cheapest_cells(*cells, target, start)
+    coarse = cheapest_cells(*cells, target, start, max_table_bytes=40 * 4)
+    hopeless = cheapest_cells(*cells, target, start, max_table_bytes=1)
     assert fine.unit == 1
     # 40 cells with 4 bytes each leave 31 columns after the first.
     assert coarse.unit >= cells.sizes[start].sum() / 31
@@ -136,16 +136,16 @@ def test_many_cells_get_a_coarser_unit() -> None:
 def test_cells_too_small_for_the_unit_stay_as_they_were() -> None:
     # With a unit of 100 the cells of 1 byte have no size; those outside the first solution stay outside.
     cells = cells_of([(50, 600), (50, 400), (3, 1), (3, 1), (3, 1), (3, 0)])
-    rows, unit = pack(*cells, 52, np.array([0, 2]), max_columns=6)
+    rows, unit = cheapest_cells(*cells, 52, np.array([0, 2]), max_columns=6)
     assert unit > 2
     assert rows.tolist() == [1, 2, 5]
 
 
 def test_a_start_that_costs_nothing_or_falls_short_is_kept() -> None:
     cells = cells_of([(5, 0), (4, 3), (9, 2)])
-    assert pack(*cells, 5, np.array([0])).rows.tolist() == [0]
-    assert pack(*cells, 20, np.array([0, 1, 2])).rows.tolist() == [0, 1, 2]
-    assert pack(*cells, 5, np.empty(0, int)).rows.tolist() == []
+    assert cheapest_cells(*cells, 5, np.array([0])).rows.tolist() == [0]
+    assert cheapest_cells(*cells, 20, np.array([0, 1, 2])).rows.tolist() == [0, 1, 2]
+    assert cheapest_cells(*cells, 5, np.empty(0, int)).rows.tolist() == []
 
 
 def largest_loads(loads: Float64s, sizes: Int64s, n_columns: int, free: float) -> list[float]:

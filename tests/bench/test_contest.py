@@ -13,9 +13,9 @@ from ps2stream_bench.contest import (
     compared,
     entered,
     limits_told,
+    ranges_of,
     sample_of_stream,
     stream_for,
-    stretches_of,
     work_told,
     workload_of,
 )
@@ -48,13 +48,13 @@ def test_a_sample_has_as_many_publications_as_subscriptions(stream: Stream) -> N
 
 def test_stretches_are_equal_and_follow_each_other() -> None:
     events = pa.RecordBatch.from_pydict({"seq": list(range(11))})
-    assert [each["seq"].to_pylist() for each in stretches_of(events, 3)] == [[0, 1, 2], [3, 4, 5], [6, 7, 8]]
+    assert [each["seq"].to_pylist() for each in ranges_of(events, 3)] == [[0, 1, 2], [3, 4, 5], [6, 7, 8]]
 
 
 def test_contenders_get_the_same_tuples_and_find_the_same_matches(stream: Stream) -> None:
     meters = entered(stream, ("metric", "kd-tree"), CASE)
     assert [len(meter.engine.workers) for meter in meters.values()] == [3, 3]
-    rows = list(compared(meters, stretches_of(stream.mixed, 2), 50, seed=1))
+    rows = list(compared(meters, ranges_of(stream.mixed, 2), 50, seed=1))
     turns = [(row["repetition"], row["partitioner"]) for row in rows]
     assert turns == [(0, "metric"), (0, "kd-tree"), (1, "metric"), (1, "kd-tree")]
     for row in rows:

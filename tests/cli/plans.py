@@ -7,7 +7,7 @@ import numpy as np
 from ps2stream.arrays import Ragged, frozen
 from ps2stream.cli.render.plan_figures import PlanFigures
 from ps2stream.model.space import Grid
-from ps2stream.partitioning.kdt_tree import Box, KdtTree, Part, SpaceLeaf, Split, TextLeaf
+from ps2stream.partitioning.kdt_tree import Box, KdtTree, SpaceLeaf, Split, TermPart, TextLeaf
 from ps2stream.partitioning.plan import H1, Plan, owners_of_cells, owners_of_terms
 from ps2stream.partitioning.sample import Sample
 
@@ -54,7 +54,7 @@ def tree_plan() -> Plan:
     owner = np.zeros((4, 4), np.int32)
     owner[:3, 2:] = 1
     owner[3, 2:] = -1
-    shared = TextLeaf(north, 0, (Part(1, 10, 3.0), Part(2, 20, 4.0)))
+    shared = TextLeaf(north, 0, (TermPart(1, 10, 3.0), TermPart(2, 20, 4.0)))
     high = Split(east, 1, 3, SpaceLeaf(south, 1, 7.0), shared)
     root = Split(Box(0, 0, 4, 4), 0, 2, SpaceLeaf(west, 0, 8.0), high)
     h1 = H1(

@@ -3,7 +3,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from ps2stream.demo.geography import KM_PER_DEGREE, Places, load_places, wrapped
+from ps2stream.demo.geography import Places, load_places, wrapped
+from ps2stream.model.square_region import KM_PER_DEGREE
 
 
 @pytest.fixture(scope="module")

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from ps2stream.demo.live import LiveView
+from ps2stream.demo.live_view import LiveView
 from ps2stream.demo.snapshot import AdjustmentLine, SampleMatch, Snapshot
 from ps2stream.demo.view import PlainView, open_view
 

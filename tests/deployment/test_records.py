@@ -120,7 +120,10 @@ def test_a_bad_subscription_is_told_what_was_needed_and_what_came(record: object
 def test_a_collection_stands_for_its_features() -> None:
     document = json.dumps({"type": "FeatureCollection", "features": [1, 2]}).encode()
     assert list(objects_in(document, 3)) == [(Origin(3, 1), 1), (Origin(3, 2), 2)]
-    assert [str(place) for place, _ in objects_in(document, 3)] == ["line 3, feature 1", "line 3, feature 2"]
+    assert [str(origin) for origin, _ in objects_in(document, 3)] == [
+        "line 3, feature 1",
+        "line 3, feature 2",
+    ]
     assert str(Origin(None, 2)) == "feature 2"
 
 

@@ -104,16 +104,16 @@ def test_an_append_that_fails_half_way_leaves_nothing(
     journal: Journal, make_events: MakeEvents, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     journal.append(make_events(2))
-    encode = packets.encode
+    encode_packet = packets.encode_packet
 
     def fail_on_the_second(batch: pa.RecordBatch) -> packets.EncodedPacket:
         if batch.column("seq")[0].as_py() > 12:
             raise MemoryError
-        return encode(batch)
+        return encode_packet(batch)
 
     with monkeypatch.context() as patched:
         patched.setattr(packets, "MAX_PACKET_EVENTS", 10)
-        patched.setattr("ps2stream.journal.journal.encode", fail_on_the_second)
+        patched.setattr("ps2stream.journal.journal.encode_packet", fail_on_the_second)
         with pytest.raises(MemoryError):
             journal.append(make_events(20))
     assert journal.last() == End(1, 2)

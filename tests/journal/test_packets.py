@@ -16,7 +16,7 @@ from ps2stream.journal.packets import (
     cut_to_packets,
     decode_publications,
     decode_updates,
-    encode,
+    encode_packet,
     verify,
 )
 from ps2stream.model.schemas import EVENTS, PUBLICATIONS, UPDATES
@@ -39,7 +39,7 @@ _events = st.fixed_dictionaries(
 def test_decoding_gives_back_the_columns_of_each_kind(rows: list[dict[str, object]], first_seq: int) -> None:
     for number, row in enumerate(rows):
         row["seq"] = first_seq + number
-    packet = encode(pa.RecordBatch.from_pylist(rows, schema=EVENTS))
+    packet = encode_packet(pa.RecordBatch.from_pylist(rows, schema=EVENTS))
     publications = [
         {name: row[name] for name in PUBLICATIONS.names} for row in rows if row["op"] == "publish"
     ]
@@ -52,13 +52,15 @@ def test_decoding_gives_back_the_columns_of_each_kind(rows: list[dict[str, objec
 
 def test_nan_and_infinity_survive() -> None:
     row = {"seq": 1, "op": "publish", "lat": float("nan"), "lon": float("-inf")}
-    decoded = decode_publications(encode(pa.RecordBatch.from_pylist([row], schema=EVENTS)).publications)
+    decoded = decode_publications(
+        encode_packet(pa.RecordBatch.from_pylist([row], schema=EVENTS)).publications
+    )
     assert str(decoded.column("lat")[0].as_py()) == "nan"
     assert decoded.column("lon")[0].as_py() == float("-inf")
 
 
 def test_an_empty_half_is_no_bytes_and_decodes_to_an_empty_batch() -> None:
-    packet = encode(pa.RecordBatch.from_pylist([{"seq": 1, "op": "publish"}], schema=EVENTS))
+    packet = encode_packet(pa.RecordBatch.from_pylist([{"seq": 1, "op": "publish"}], schema=EVENTS))
     assert packet.updates is None
     assert decode_updates(packet.updates).schema == UPDATES
     assert decode_updates(packet.updates).num_rows == 0
@@ -68,7 +70,7 @@ def test_an_empty_half_is_no_bytes_and_decodes_to_an_empty_batch() -> None:
 def test_a_slice_stores_only_its_own_rows() -> None:
     rows = [{"seq": number, "op": "publish", "text": "x" * 1_000} for number in range(1, 101)]
     batch = pa.RecordBatch.from_pylist(rows, schema=EVENTS)
-    packet = encode(batch.slice(50, 1))
+    packet = encode_packet(batch.slice(50, 1))
     assert packet.publications is not None
     assert len(packet.publications) < 4_000
     assert decode_publications(packet.publications).column("seq").to_pylist() == [51]
@@ -76,7 +78,7 @@ def test_a_slice_stores_only_its_own_rows() -> None:
 
 def test_what_is_no_stream_of_ours_is_refused() -> None:
     publication = pa.RecordBatch.from_pylist([{"seq": 1, "op": "publish"}], schema=EVENTS)
-    encoded = encode(publication).publications
+    encoded = encode_packet(publication).publications
     assert encoded is not None
     with pytest.raises(JournalError, match="updates of a packet must have the columns"):
         decode_updates(encoded)
@@ -109,8 +111,8 @@ def test_packets_are_cut_by_events_and_bytes_in_order(
 def test_a_checksum_covers_the_payload_and_every_number(make_events: MakeEvents) -> None:
     table = pa.Table.from_batches([make_events(6)])
     seqs = pa.array(range(1, 7), pa.int64())
-    encoded = encode(table.set_column(0, "seq", seqs).combine_chunks().to_batches()[0])
-    packet = encoded.placed(position=4, appended_us=5)
+    encoded = encode_packet(table.set_column(0, "seq", seqs).combine_chunks().to_batches()[0])
+    packet = encoded.at_position(position=4, appended_us=5)
     sums = {
         "updates_crc32": checksum(packet, packet.updates),
         "publications_crc32": checksum(packet, packet.publications),

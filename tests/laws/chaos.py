@@ -10,12 +10,12 @@ import numpy as np
 import pyarrow as pa
 
 from ps2stream.adjusting.controller import Adjusted, Observed, relocate, switch, unite
-from ps2stream.adjusting.recent import CellEvidence, Recent
+from ps2stream.adjusting.recent_sample import CellEvidence, RecentSample
 from ps2stream.adjusting.repartitioning import Considered
 from ps2stream.arrays import Int64s
 from ps2stream.balance.adjustments import Adjustment
 from ps2stream.balance.loads import CellTable
-from ps2stream.balance.local import LocalAdjustment, adjust
+from ps2stream.balance.local_adjustment import LocalAdjustment, adjust
 from ps2stream.balance.ownership import Ownership
 from ps2stream.balance.selection import SELECTORS, selector_named
 from ps2stream.balance.settings import AdjustmentSettings
@@ -37,7 +37,7 @@ class Chaos:
     events: pa.RecordBatch  # to sample new plans from
     share: float = 0.7
     made: dict[str, int] = field(default_factory=dict)
-    recent: Recent = field(default_factory=Recent)
+    recent: RecentSample = field(default_factory=RecentSample)
     random: random.Random = field(init=False)
 
     def __post_init__(self) -> None:

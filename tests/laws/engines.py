@@ -19,7 +19,7 @@ from ps2stream.adjusting.controller import Controller
 from ps2stream.config import Settings
 from ps2stream.engines.inline import InlineEngine
 from ps2stream.engines.spark.job import BatchDone
-from ps2stream.engines.spark.running import RunningStream
+from ps2stream.engines.spark.running_stream import RunningStream
 from ps2stream.engines.spark.stream import journal_stream
 from ps2stream.journal import Journal
 from ps2stream.model.events import in_order
@@ -27,7 +27,7 @@ from ps2stream.model.matches import Match
 from ps2stream.model.schemas import BEFORE_ALL_SEQS
 from ps2stream.planning.first_plan import first_plan
 from ps2stream.roles.reports import DispatcherReport, WorkerReport
-from ps2stream.testing.oracle import Outcome, Rejection
+from ps2stream.testing.oracle import Deliveries, Rejection
 
 #: Larger than any log of these tests: all events in one batch.
 ALL_AT_ONCE = 100_000
@@ -45,7 +45,7 @@ class Work(NamedTuple):
 class Run(NamedTuple):
     """What came out of an engine, sorted, with nothing removed."""
 
-    outcome: Outcome
+    outcome: Deliveries
     work: Work
 
 
@@ -89,11 +89,11 @@ class MicroBatch:
 
     def run(self, events: pa.Table, settings: Settings, batch_events: int) -> Run:
         with tempfile.TemporaryDirectory() as scratch:
-            place = Place(Path(scratch))
-            late = place.publish(events, max(1, batch_events // 3))
+            job_home = JobHome(Path(scratch))
+            late = job_home.publish(events, max(1, batch_events // 3))
             chosen = replace(settings, batch_events=batch_events)
-            done = place.drain(self.spark, chosen, controller=self.controller)
-            return Run(place.outcome(late), _work(done))
+            done = job_home.drain(self.spark, chosen, controller=self.controller)
+            return Run(job_home.outcome(late), _work(done))
 
 
 def _work(done: list[BatchDone]) -> Work:
@@ -109,7 +109,7 @@ def _work(done: list[BatchDone]) -> Work:
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class JobHome:
     """Where a job on a journal lives: the journal, its state, its output."""
 
     directory: Path
@@ -161,10 +161,10 @@ class Place:
     ) -> contextlib.AbstractContextManager[RunningStream]:
         return journal_stream(spark, self.journal, self.state, self.out, settings, **options)
 
-    def outcome(self, late: list[Rejection]) -> Outcome:
+    def outcome(self, late: list[Rejection]) -> Deliveries:
         """Read the sink."""
         found = outcome_of(pq.read_table(self.out / "matches").to_pylist(), self.rejected_rows())
-        return Outcome(found.matches, sorted(found.rejected + late, key=_order))
+        return Deliveries(found.matches, sorted(found.rejected + late, key=_order))
 
     def rejected_rows(self) -> list[dict[str, object]]:
         rows: list[dict[str, object]] = pq.read_table(self.out / "rejected").to_pylist()
@@ -181,9 +181,9 @@ def batches_of(events: pa.Table, size: int) -> list[pa.RecordBatch]:
     return [whole.slice(start, size) for start in range(0, whole.num_rows, size)]
 
 
-def outcome_of(matches: list[dict[str, object]], rejected: list[dict[str, object]]) -> Outcome:
+def outcome_of(matches: list[dict[str, object]], rejected: list[dict[str, object]]) -> Deliveries:
     found = [Match(**row) for row in matches]  # type: ignore[arg-type]
-    return Outcome(sorted(found), rejections_of(rejected))
+    return Deliveries(sorted(found), rejections_of(rejected))
 
 
 def rejections_of(rows: list[dict[str, object]]) -> list[Rejection]:
@@ -191,9 +191,9 @@ def rejections_of(rows: list[dict[str, object]]) -> list[Rejection]:
     return sorted(found, key=_order)
 
 
-def sorted_outcome(outcome: Outcome) -> Outcome:
+def sorted_outcome(outcome: Deliveries) -> Deliveries:
     """Sort what the oracle says as engines' outcomes are sorted."""
-    return Outcome(sorted(outcome.matches), sorted(outcome.rejected, key=_order))
+    return Deliveries(sorted(outcome.matches), sorted(outcome.rejected, key=_order))
 
 
 def _order(rejection: Rejection) -> tuple[tuple[bool, object], ...]:

@@ -15,9 +15,9 @@ from ps2stream.text.terms import terms_of
 SETTINGS = Settings(n_workers=3, n_dispatchers=2)
 
 
-def subscribed_first(n_events: int, seed: int) -> list[oracle.Event]:
+def subscribed_first(n_events: int, seed: int) -> list[oracle.EventRow]:
     """Make a log of valid events: every subscription lives before the first publication, none is replaced."""
-    log = [oracle.Event(**row) for row in random_events(n_events, seed, invalid_share=0.0).to_pylist()]
+    log = [oracle.EventRow(**row) for row in random_events(n_events, seed, invalid_share=0.0).to_pylist()]
     subscribes = {event.id: event for event in log if event.op == SUBSCRIBE}
     # Regions across the antimeridian are kept as two; a publication may meet both.
     whole = [event for event in subscribes.values() if (event.min_lon or 0.0) <= (event.max_lon or 0.0)]
@@ -25,7 +25,7 @@ def subscribed_first(n_events: int, seed: int) -> list[oracle.Event]:
     return [event._replace(seq=seq) for seq, event in enumerate([*whole, *publishes], start=1)]
 
 
-def table_of(log: list[oracle.Event]) -> pa.Table:
+def table_of(log: list[oracle.EventRow]) -> pa.Table:
     return pa.Table.from_pylist([event._asdict() for event in log], EVENTS)
 
 
@@ -35,7 +35,7 @@ def test_publications_without_a_live_term_are_discarded_and_counted(engine: Engi
         *(clause for event in log if event.expression for clause in parse(event.expression).clauses())
     )
     strangers = [
-        oracle.Event(len(log) + i, PUBLISH, f"stranger{i}", 0.0, 0.0, text)
+        oracle.EventRow(len(log) + i, PUBLISH, f"stranger{i}", 0.0, 0.0, text)
         for i, text in enumerate(["", "😀", "nobody waits for this", "Zebra!"] * 25, start=1)
     ]
     assert all(live_terms.isdisjoint(terms_of(event.text or "")) for event in strangers)
@@ -62,9 +62,9 @@ def test_candidates_have_a_term_in_common_with_the_publication(engine: Engine) -
 
 def test_when_everybody_has_left_everything_is_discarded(engine: Engine) -> None:
     log = [event for event in subscribed_first(600, seed=33) if event.op == SUBSCRIBE]
-    leaving = [oracle.Event(None, UNSUBSCRIBE, event.id) for event in log]
+    leaving = [oracle.EventRow(None, UNSUBSCRIBE, event.id) for event in log]
     publications = [
-        oracle.Event(None, PUBLISH, f"p{i}", event.min_lat, event.min_lon, event.expression)
+        oracle.EventRow(None, PUBLISH, f"p{i}", event.min_lat, event.min_lon, event.expression)
         for i, event in enumerate(log * 3)
     ]
     ordered = [event._replace(seq=seq) for seq, event in enumerate([*log, *leaving, *publications], start=1)]

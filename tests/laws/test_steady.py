@@ -13,7 +13,7 @@ from pyspark.errors import StreamingQueryException
 from pyspark.sql import SparkSession
 
 from laws.chaos import Chaos
-from laws.engines import Inline, MicroBatch, Place, one_batch, sorted_outcome
+from laws.engines import Inline, JobHome, MicroBatch, one_batch, sorted_outcome
 from laws.test_every_match_once import assert_as_the_oracle_says
 from ps2stream.config import Settings
 from ps2stream.errors import PS2StreamError
@@ -68,7 +68,7 @@ class CrashError(Exception):
 
 
 def crashing(original: Callable[..., Any], n_before: int, *, is_done: bool) -> Callable[..., Any]:
-    """Let a function succeed so many times, then end the job just before, or just after, what it does."""
+    """Let a function succeed this many times, then end the job just before, or just after, what it does."""
     n_calls = 0
 
     def wrapped(*arguments: Any) -> Any:
@@ -97,7 +97,7 @@ def crashing(original: Callable[..., Any], n_before: int, *, is_done: bool) -> C
 @pytest.mark.parametrize("seed", [11, pytest.param(12, marks=pytest.mark.slow)])
 def test_a_crash_amid_an_adjustment_changes_nothing(
     spark: SparkSession,
-    place: Place,
+    job_home: JobHome,
     monkeypatch: pytest.MonkeyPatch,
     owner: type,
     name: str,
@@ -105,7 +105,7 @@ def test_a_crash_amid_an_adjustment_changes_nothing(
     seed: int,
 ) -> None:
     events = random_events(1_200, seed=seed, publication_share=0.6)
-    late = place.publish(events, packet_events=40)
+    late = job_home.publish(events, packet_events=40)
     settings = Settings(n_workers=3, batch_events=120)
     n_crashes = 0
     for n_before in (1, 2, 3):
@@ -113,11 +113,11 @@ def test_a_crash_amid_an_adjustment_changes_nothing(
             patch.setattr(owner, name, crashing(getattr(owner, name), n_before, is_done=is_done))
             try:
                 chaos = Chaos(seed, one_batch(events), share=1.0)
-                place.drain(spark, settings, controller=chaos, snapshot_every=40)
+                job_home.drain(spark, settings, controller=chaos, snapshot_every=40)
             except (PS2StreamError, CrashError, StreamingQueryException):
                 n_crashes += 1
     # What comes after is adjusted otherwise than the lost part would have been.
-    place.drain(spark, settings, controller=Chaos(seed + 1, one_batch(events)), snapshot_every=40)
-    assert place.outcome(late) == sorted_outcome(oracle.run(events))
+    job_home.drain(spark, settings, controller=Chaos(seed + 1, one_batch(events)), snapshot_every=40)
+    assert job_home.outcome(late) == sorted_outcome(oracle.run(events))
     assert n_crashes >= 2
-    assert {record.kind for record in State.at(place.state).adjustments.read()} >= {"local", "switch"}
+    assert {record.kind for record in State.at(job_home.state).adjustments.read()} >= {"local", "switch"}

@@ -101,12 +101,12 @@ def n_candidates(grid: Grid, max_cells: int, stored: list[Stored], publication: 
     """Count the postings in the lists that a publication has to walk, none of which is divided."""
     n = 0
     for each in stored:
-        place = cover(grid, np.array(each.bounds), 0, max_cells)
-        column = column_of(grid, publication.lon) >> place.level
-        row = row_of(grid, publication.lat) >> place.level
-        n_columns = 1 << (grid.bits - place.level)
-        columns = {(place.column + i) % n_columns for i in range(place.n_columns)}
-        if column in columns and place.row <= row < place.row + place.n_rows:
+        area = cover(grid, np.array(each.bounds), 0, max_cells)
+        column = column_of(grid, publication.lon) >> area.level
+        row = row_of(grid, publication.lat) >> area.level
+        n_columns = 1 << (grid.bits - area.level)
+        columns = {(area.column + i) % n_columns for i in range(area.n_columns)}
+        if column in columns and area.row <= row < area.row + area.n_rows:
             looked_up = publication.owned | publication.owned_before
             n += len({clause[0] for clause in each.clauses} & looked_up)
     return n

@@ -1,4 +1,4 @@
-"""Where many wait for one word in one place, their list is divided, and nobody loses by it."""
+"""Where many wait for one word in one area, their list is divided, and nobody loses by it."""
 
 import random
 

@@ -63,29 +63,27 @@ def test_a_cover_has_the_cell_of_every_point_inside(
         (point[0], box[1]),
         (180.0, box[1]),
     ]
-    place = cover(grid, np.array(box), 0, max_cells)
-    cells = _cells(grid, place.level, box, max_cells)
-    assert len(cells) == place.n_columns * place.n_rows, "no cell comes twice"
-    assert len(cells) <= max_cells or place.level == grid.bits
+    area = cover(grid, np.array(box), 0, max_cells)
+    cells = _cells(grid, area.level, box, max_cells)
+    assert len(cells) == area.n_columns * area.n_rows, "no cell comes twice"
+    assert len(cells) <= max_cells or area.level == grid.bits
     for lon, lat in candidates:
         if region.contains(lon, lat):
-            assert (column_of(grid, lon) >> place.level, row_of(grid, lat) >> place.level) in cells
+            assert (column_of(grid, lon) >> area.level, row_of(grid, lat) >> area.level) in cells
 
 
 def _cells(grid: Grid, level: int, box: Box, max_cells: int) -> set[tuple[int, int]]:
-    place = cover(grid, np.array(box), 0, max_cells)
+    area = cover(grid, np.array(box), 0, max_cells)
     n = 1 << (grid.bits - level)
-    assert 0 <= place.row < place.row + place.n_rows <= n
-    return {
-        ((place.column + c) % n, place.row + r) for c in range(place.n_columns) for r in range(place.n_rows)
-    }
+    assert 0 <= area.row < area.row + area.n_rows <= n
+    return {((area.column + c) % n, area.row + r) for c in range(area.n_columns) for r in range(area.n_rows)}
 
 
 @given(grids, regions, st.integers(1, 64))
 @settings(max_examples=100, deadline=None)
 def test_a_cover_is_the_finest_that_is_small_enough(grid: Grid, box: Box, max_cells: int) -> None:
-    place = cover(grid, np.array(box), 0, max_cells)
-    if place.level:
+    area = cover(grid, np.array(box), 0, max_cells)
+    if area.level:
         finer = Grid(*grid[:4], grid.bits)
         everything = cover(finer, np.array(box), 0, 1 << 62)
         assert everything.level == 0
@@ -178,8 +176,8 @@ def test_the_world_is_cut_at_the_edges_of_cells() -> None:
 
 def test_a_region_across_the_antimeridian_touches_both_ends_and_not_the_middle() -> None:
     grid = Grid.over(WORLD, 3)
-    place = cover(grid, np.array([170.0, 0.0, -170.0, 1.0]), 0, 16)
-    assert (place.column, place.n_columns, place.level) == (7, 2, 0)
+    area = cover(grid, np.array([170.0, 0.0, -170.0, 1.0]), 0, 16)
+    assert (area.column, area.n_columns, area.level) == (7, 2, 0)
 
 
 def test_keys_of_cells_and_terms_differ_and_are_never_zero() -> None:

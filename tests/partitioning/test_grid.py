@@ -65,16 +65,16 @@ def test_without_publications_the_grid_lies_where_subscriptions_are() -> None:
 @example([], [(30.0, -10.0, -30.0, 10.0), (179.0, 0.0, -179.0, 0.0)])
 @settings(max_examples=40, deadline=None)
 def test_cells_count_the_points_inside_and_the_regions_that_touch_them(
-    places: list[tuple[float, float]], boxes: list[tuple[float, float, float, float]]
+    points: list[tuple[float, float]], boxes: list[tuple[float, float, float, float]]
 ) -> None:
     grid = Grid.over((-50.0, -50.0, 50.0, 50.0), 2)
     publications, subscriptions = np.zeros(grid.n_cells), np.zeros(grid.n_cells)
-    for lon, lat in places:
+    for lon, lat in points:
         publications[grid.cell(lon, lat)] += 1
     for box in boxes:
         for cell in cells_of_region(grid, Region(*box)):
             subscriptions[cell] += 1
-    lons, lats = (frozen(np.array([place[i] for place in places], np.float64)) for i in range(2))
+    lons, lats = (frozen(np.array([point[i] for point in points], np.float64)) for i in range(2))
     flat = frozen(np.array(boxes, np.float64).reshape(-1))
     counts = count_cells(cells_of(grid, lons, lats, flat))
     np.testing.assert_array_equal(counts.publications.reshape(-1), publications)

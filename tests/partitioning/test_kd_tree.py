@@ -14,7 +14,7 @@ from ps2stream.partitioning.kdt_tree import Box, KdtTree, SpaceLeaf
 from ps2stream.partitioning.load import LOAD_FUNCTIONS, Costs, LoadFunction, load_of, rates_of
 from ps2stream.partitioning.plan import Plan
 from ps2stream.partitioning.sample import cells_of, digest_of
-from ps2stream.partitioning.space_split import Held, count_held, touching
+from ps2stream.partitioning.space_split import Held, count_held, touching_box
 
 pytestmark = pytest.mark.kernel
 
@@ -132,7 +132,9 @@ def test_the_load_of_a_leaf_is_that_of_what_reaches_it(load: LoadFunction) -> No
     owners = _owners(plan)[cells.row, cells.column]
     rates = rates_of(costs, digest.live_weight, digest.churn_weight)
     for leaf in _leaves(plan.tree):
-        held = Held(leaf.box, np.flatnonzero(owners == leaf.worker), touching(cells, np.arange(60), leaf.box))
+        held = Held(
+            leaf.box, np.flatnonzero(owners == leaf.worker), touching_box(cells, np.arange(60), leaf.box)
+        )
         assert leaf.load == pytest.approx(load_of(rates, *map(float, count_held(digest, held))))
 
 

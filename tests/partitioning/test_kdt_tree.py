@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 from ps2stream.model.space import Grid
-from ps2stream.partitioning.kdt_tree import Box, KdtTree, Part, SpaceLeaf, Split, TextLeaf
+from ps2stream.partitioning.kdt_tree import Box, KdtTree, SpaceLeaf, Split, TermPart, TextLeaf
 
 GRID = Grid.over((0.0, 0.0, 8.0, 8.0), 3)
 WHOLE = Box(0, 0, 8, 8)
@@ -18,7 +18,13 @@ TREE = KdtTree(
         0,
         2,
         SpaceLeaf(WEST, 1, 10.0),
-        Split(EAST, 1, 4, TextLeaf(SOUTH, 0, (Part(0, 7, 5.0), Part(2, 9, 6.0))), SpaceLeaf(NORTH, 2, 4.0)),
+        Split(
+            EAST,
+            1,
+            4,
+            TextLeaf(SOUTH, 0, (TermPart(0, 7, 5.0), TermPart(2, 9, 6.0))),
+            SpaceLeaf(NORTH, 2, 4.0),
+        ),
     ),
 )
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from ps2stream.partitioning.growth import Region, Unit
+from ps2stream.partitioning.growth import TreeRegion, Unit
 from ps2stream.partitioning.kdt_tree import Box
 from ps2stream.partitioning.load import Costs, Rates, rates_of
 from ps2stream.partitioning.merge import merge_units
@@ -21,7 +21,7 @@ PAPER = rates_of(Costs(0.01, 3.0, 5.0, 1.0, "paper"), 1.0, 1.0)
 def unit_of(publications: list[int], subscriptions: list[int], n_looks: float, load: float) -> Unit:
     held = Held(Box(0, 0, 1, 1), np.array(publications), np.array(subscriptions))
     counts = Counts(len(publications), len(subscriptions), n_looks)
-    return Unit(Region(held), None, held.publications, held.subscriptions, counts, load)
+    return Unit(TreeRegion(held), None, held.publications, held.subscriptions, counts, load)
 
 
 def random_units(n: int, seed: int) -> list[Unit]:

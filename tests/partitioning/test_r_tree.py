@@ -13,7 +13,7 @@ from ps2stream.partitioning.grid import all_held, dense_bounds
 from ps2stream.partitioning.load import LOAD_FUNCTIONS, Costs, LoadFunction, load_of, rates_of
 from ps2stream.partitioning.r_tree import RTreePartitioner, even_lines, tiles
 from ps2stream.partitioning.sample import Cells, Digest, Sample, cells_of, digest_of
-from ps2stream.partitioning.space_split import Held, count_held, touching
+from ps2stream.partitioning.space_split import Held, count_held, touching_box
 
 pytestmark = pytest.mark.kernel
 
@@ -38,7 +38,7 @@ def test_tiles_are_disjoint_and_cover_the_map(n_pubs: int, n_subs: int, n_leaves
         is_inside &= (cells.row >= box.row) & (cells.row < box.row_stop)
         assert tile.publications.tolist() == np.flatnonzero(is_inside).tolist()
         everyone = np.arange(digest.n_subscriptions)
-        assert tile.subscriptions.tolist() == touching(cells, everyone, box).tolist()
+        assert tile.subscriptions.tolist() == touching_box(cells, everyone, box).tolist()
     assert (times == 1).all()
     assert sorted(seen) == list(range(digest.n_publications))
 

@@ -26,11 +26,11 @@ def posting_terms(sample: Sample, row: int) -> list[int]:
 
 def meets(sample: Sample, publication: int, subscription: int) -> bool:
     """Say whether a region is posted in the list cell that a point lies in."""
-    place = cover(LIST_GRID, sample.bounds, 4 * subscription, LIST_MAX_CELLS)
-    side = 1 << (LIST_GRID.bits - place.level)
+    area = cover(LIST_GRID, sample.bounds, 4 * subscription, LIST_MAX_CELLS)
+    side = 1 << (LIST_GRID.bits - area.level)
     cell = LIST_GRID.cell(float(sample.lon[publication]), float(sample.lat[publication]))
-    column, row = (cell % (1 << LIST_GRID.bits)) >> place.level, (cell >> LIST_GRID.bits) >> place.level
-    return (column - place.column) % side < place.n_columns and 0 <= row - place.row < place.n_rows
+    column, row = (cell % (1 << LIST_GRID.bits)) >> area.level, (cell >> LIST_GRID.bits) >> area.level
+    return (column - area.column) % side < area.n_columns and 0 <= row - area.row < area.n_rows
 
 
 def test_candidates_of_a_digest_are_the_pairs_that_meet_under_a_posting_term() -> None:

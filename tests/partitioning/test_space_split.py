@@ -17,9 +17,9 @@ from ps2stream.partitioning.space_split import (
     Cut,
     Held,
     count_held,
-    divide,
+    cut_box,
     median_cut,
-    touching,
+    touching_box,
     weights_of,
 )
 from strategies import regions
@@ -39,7 +39,7 @@ def test_regions_touch_a_box_when_they_share_a_cell(
     box = Box(min(a, c), min(b, d), max(a, c) + 1, max(b, d) + 1)
     inside = {r * 16 + q for r in range(box.row, box.row_stop) for q in range(box.column, box.column_stop)}
     cells = cells_of(GRID, np.empty(0), np.empty(0), np.array(boxes, np.float64).reshape(-1))
-    found = touching(cells, np.arange(len(boxes)), box).tolist()
+    found = touching_box(cells, np.arange(len(boxes)), box).tolist()
     assert found == [i for i, each in enumerate(boxes) if inside & set(cells_of_region(GRID, Region(*each)))]
 
 
@@ -47,7 +47,7 @@ def test_halves_share_publications_out_and_regions_on_the_line() -> None:
     digest = digest_of(make_sample(200, 80))
     cells = cells_of(GRID, digest.lon, digest.lat, digest.bounds)
     held = Held(WHOLE, np.arange(200), np.arange(80))
-    low, high = divide(cells, held, Cut(0, 8))
+    low, high = cut_box(cells, held, Cut(0, 8))
     assert sorted([*low.publications, *high.publications]) == list(range(200))
     assert (cells.column[low.publications] < 8).all()
     assert (cells.column[high.publications] >= 8).all()

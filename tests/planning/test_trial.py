@@ -26,22 +26,22 @@ GRID = Grid.over(WORLD, 3)
 N_WORKERS = 3
 
 
-def _events(seed: int, n_subscriptions: int = 25, n_publications: int = 40) -> list[oracle.Event]:
+def _events(seed: int, n_subscriptions: int = 25, n_publications: int = 40) -> list[oracle.EventRow]:
     """Draw subscriptions, then publications near them."""
     rng = random.Random(seed)
     regions = [random_region(rng) for _ in range(n_subscriptions)]
     events = []
     for number, (min_lon, min_lat, max_lon, max_lat) in enumerate(regions):
-        event = oracle.Event(number + 1, "subscribe", f"s{number}", expression=random_expression(rng))
+        event = oracle.EventRow(number + 1, "subscribe", f"s{number}", expression=random_expression(rng))
         events.append(event._replace(min_lon=min_lon, min_lat=min_lat, max_lon=max_lon, max_lat=max_lat))
     for number in range(n_publications):
         lon, lat = random_point(rng, rng.choice(regions))
         seq = n_subscriptions + number + 1
-        events.append(oracle.Event(seq, "publish", f"p{number}", lat=lat, lon=lon, text=random_text(rng)))
+        events.append(oracle.EventRow(seq, "publish", f"p{number}", lat=lat, lon=lon, text=random_text(rng)))
     return events
 
 
-def _sample(events: list[oracle.Event]) -> Sample:
+def _sample(events: list[oracle.EventRow]) -> Sample:
     return sample_of(events_of(*(event._asdict() for event in events)), SETTINGS)
 
 

@@ -128,8 +128,8 @@ def test_a_term_is_marked_for_each_plan_by_which_a_worker_owns_it() -> None:
         lon, lat = np.array([row["lon"]]), np.array([row["lat"]])
         now, before = route_by(deployment.registrar.grid_ts, lon, lat, terms).owners
         for worker in {*now.tolist(), *before.tolist()} - {NOBODY}:
-            for place, term in enumerate(terms.values.tolist()):
-                bits = OWNED_NOW * (now[place] == worker) | OWNED_BEFORE * (before[place] == worker)
+            for index, term in enumerate(terms.values.tolist()):
+                bits = OWNED_NOW * (now[index] == worker) | OWNED_BEFORE * (before[index] == worker)
                 assert found.pop((row["seq"], worker, term)) == bits
                 marked.add(int(bits))
     assert not found, "nobody else gets anything"

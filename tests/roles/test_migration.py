@@ -36,7 +36,7 @@ from ps2stream.roles.migration import (
     first_terms,
     joined,
     nothing_migrated,
-    touching,
+    touching_cells,
     workers_column,
 )
 from strategies import regions
@@ -44,20 +44,20 @@ from strategies import regions
 pytestmark = pytest.mark.kernel
 
 seeds = st.integers(0, 1 << 32)
-PLACES = [WORLD, (-10.0, -10.0, 10.0, 10.0), (170.0, 60.0, 180.0, 90.0)]
+EXTENTS = [WORLD, (-10.0, -10.0, 10.0, 10.0), (170.0, 60.0, 180.0, 90.0)]
 
 
-@given(st.lists(regions, max_size=12), st.sampled_from(PLACES), st.integers(1, 4), st.data())
+@given(st.lists(regions, max_size=12), st.sampled_from(EXTENTS), st.integers(1, 4), st.data())
 @settings(max_examples=60, deadline=None)
 def test_touching_names_the_regions_that_share_a_cell_with_the_chosen_ones(
     drawn: list[tuple[float, float, float, float]],
-    place: tuple[float, float, float, float],
+    extent: tuple[float, float, float, float],
     bits: int,
     data: st.DataObject,
 ) -> None:
-    grid = Grid.over(place, bits)
+    grid = Grid.over(extent, bits)
     cells = data.draw(st.sets(st.integers(0, grid.n_cells - 1), max_size=6))
-    touched = touching(grid, np.array(drawn, np.float64).reshape(-1), np.array(sorted(cells), np.int64))
+    touched = touching_cells(grid, np.array(drawn, np.float64).reshape(-1), np.array(sorted(cells), np.int64))
     assert touched.tolist() == [
         row for row, bounds in enumerate(drawn) if cells & cells_of(grid, Region(*bounds))
     ]
@@ -67,20 +67,20 @@ def test_a_region_across_the_antimeridian_touches_both_ends_and_nothing_between(
     grid = Grid.over(WORLD, 2)
     across = np.array([170.0, 10.0, -170.0, 20.0])
     row = grid.cell(0.0, 15.0) >> 2 << 2
-    assert [touching(grid, across, np.array([row + column])).tolist() for column in range(4)] == [
+    assert [touching_cells(grid, across, np.array([row + column])).tolist() for column in range(4)] == [
         [0],
         [],
         [],
         [0],
     ]
-    assert touching(grid, across, np.empty(0, np.int64)).tolist() == []
+    assert touching_cells(grid, across, np.empty(0, np.int64)).tolist() == []
 
 
 def test_beyond_the_bounds_of_a_grid_regions_touch_its_outer_cells() -> None:
     grid = Grid.over((0.0, 0.0, 4.0, 4.0), 2)
     far = np.array([100.0, 80.0, 120.0, 85.0])
-    assert touching(grid, far, np.array([15])).tolist() == [0]
-    assert touching(grid, far, np.arange(15)).tolist() == []
+    assert touching_cells(grid, far, np.array([15])).tolist() == [0]
+    assert touching_cells(grid, far, np.arange(15)).tolist() == []
 
 
 def _changed(rows: pa.RecordBatch, change: int) -> set[tuple[int, int]]:

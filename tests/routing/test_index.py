@@ -127,12 +127,12 @@ def test_h2_holds_exactly_the_cells_and_terms_of_who_is_left(seed: int, bits: in
 def _entries(grid: Grid, stored: list[Stored]) -> set[tuple[int, int, int, int]]:
     entries = set()
     for each in stored:
-        place = cover(grid, np.array(each.bounds), 0, MAX_CELLS)
-        n = 1 << (grid.bits - place.level)
-        for r in range(place.n_rows):
-            for c in range(place.n_columns):
-                cell = ((place.column + c) % n, place.row + r)
-                entries |= {(place.level, *cell, clause[0]) for clause in each.clauses}
+        area = cover(grid, np.array(each.bounds), 0, MAX_CELLS)
+        n = 1 << (grid.bits - area.level)
+        for r in range(area.n_rows):
+            for c in range(area.n_columns):
+                cell = ((area.column + c) % n, area.row + r)
+                entries |= {(area.level, *cell, clause[0]) for clause in each.clauses}
     return entries
 
 

@@ -11,25 +11,25 @@ import pytest
 from ps2stream.model.matches import Match
 from ps2stream.model.schemas import EVENTS, PUBLISH, SUBSCRIBE, UNSUBSCRIBE
 from ps2stream.testing import oracle
-from ps2stream.testing.oracle import Event, Rejection
+from ps2stream.testing.oracle import EventRow, Rejection
 
 
 def subscribe(
     seq: int | None, name: str | None = "s", expression: str | None = "fire", **fields: Any
-) -> Event:
+) -> EventRow:
     everywhere = {"min_lon": -180.0, "min_lat": -90.0, "max_lon": 180.0, "max_lat": 90.0}
-    return Event(seq, SUBSCRIBE, name, expression=expression, **{**everywhere, **fields})
+    return EventRow(seq, SUBSCRIBE, name, expression=expression, **{**everywhere, **fields})
 
 
-def publish(seq: int | None, name: str | None = "p", text: str | None = "fire", **fields: Any) -> Event:
-    return Event(seq, PUBLISH, name, text=text, **{"lat": 0.0, "lon": 0.0, **fields})
+def publish(seq: int | None, name: str | None = "p", text: str | None = "fire", **fields: Any) -> EventRow:
+    return EventRow(seq, PUBLISH, name, text=text, **{"lat": 0.0, "lon": 0.0, **fields})
 
 
-def unsubscribe(seq: int | None, name: str | None = "s") -> Event:
-    return Event(seq, UNSUBSCRIBE, name)
+def unsubscribe(seq: int | None, name: str | None = "s") -> EventRow:
+    return EventRow(seq, UNSUBSCRIBE, name)
 
 
-def rejection(event: Event) -> Rejection:
+def rejection(event: EventRow) -> Rejection:
     return Rejection(event.seq, event.op, event.id)
 
 
@@ -81,8 +81,8 @@ def test_regions_are_closed_and_may_cross_the_antimeridian(
     [
         publish(None),
         publish(0),
-        Event(10, None, "p"),
-        Event(10, "PUBLISH", "p"),
+        EventRow(10, None, "p"),
+        EventRow(10, "PUBLISH", "p"),
         publish(10, None),
         publish(10, ""),
         publish(10, text=None),
@@ -102,7 +102,7 @@ def test_regions_are_closed_and_may_cross_the_antimeridian(
         unsubscribe(10, "unknown"),
     ],
 )
-def test_an_event_that_makes_no_sense_is_rejected_alone(event: Event) -> None:
+def test_an_event_that_makes_no_sense_is_rejected_alone(event: EventRow) -> None:
     log = [subscribe(0), subscribe(1), event, publish(20)]
     assert oracle.run(log, stop_words=["the"]) == ([Match("s", 1, "p", 20)], [rejection(event)])
 
@@ -117,7 +117,9 @@ def test_an_event_that_makes_no_sense_is_rejected_alone(event: Event) -> None:
         (subscribe(10, "t"), unsubscribe(11, "t" * 1_025)),
     ],
 )
-def test_what_is_too_long_is_rejected_and_shown_by_its_beginning(fitting: Event, too_long: Event) -> None:
+def test_what_is_too_long_is_rejected_and_shown_by_its_beginning(
+    fitting: EventRow, too_long: EventRow
+) -> None:
     outcome = oracle.run([fitting, too_long])
     assert too_long.id is not None
     shown = too_long.id if len(too_long.id) < 100 else too_long.id[:60] + "\u2026"

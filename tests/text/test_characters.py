@@ -25,9 +25,9 @@ from ps2stream.text.characters import (
     WORD,
     characters,
 )
-from ps2stream.text.foreign import GROWTH, cut_foreign
 from ps2stream.text.hashing import hash_term
-from ps2stream.text.stops import stop_table
+from ps2stream.text.non_ascii import GROWTH, cut_non_ascii
+from ps2stream.text.stop_words import stop_table
 from ps2stream.text.terms import terms_of
 from ps2stream.text.tokenizer import Tokenizer, seal
 
@@ -49,7 +49,7 @@ def check(texts: list[str]) -> None:
 def hard_rows(texts: list[str]) -> list[int]:
     """Return the texts that the tables leave to Python."""
     spans = spans_of(pa.array(texts, pa.string()))
-    _, hard = cut_foreign(spans.data, spans.offsets, np.arange(len(texts)), characters(), NO_STOPS)
+    _, hard = cut_non_ascii(spans.data, spans.offsets, np.arange(len(texts)), characters(), NO_STOPS)
     return [int(row) for row in hard]
 
 

@@ -16,8 +16,8 @@ from ps2stream_bench.contest import (
     compared,
     entered,
     limits_told,
+    ranges_of,
     stream_for,
-    stretches_of,
     work_told,
     workload_of,
 )
@@ -106,8 +106,8 @@ def measure(case: Case, context: Context) -> Iterator[Row]:
     """Load six engines with one stream and let them take turns."""
     stream = stream_for(case, context, case["tuples"] * case["repetitions"])
     meters = entered(stream, (*TEXT, *SPACE), case)
-    stretches = stretches_of(stream.mixed, case["repetitions"])
-    for row in compared(meters, stretches, case["batch"], context.seed):
+    ranges = ranges_of(stream.mixed, case["repetitions"])
+    for row in compared(meters, ranges, case["batch"], context.seed):
         family = "text" if row["partitioner"] in TEXT else "space"
         yield {"workload": workload_of(case, context), "family": family, **row}
 
@@ -118,9 +118,9 @@ def page(rows: Sequence[Row]) -> Page:
     lives = " and ".join(f"{n:,}" for n in distinct(rows, "live"))
     ours = (
         f"{size['dispatchers']} dispatchers and {size['workers']} workers; {lives} live subscriptions, "
-        f"loaded first; then {size['repetitions']} stretches of {size['tuples']:,} tuples. Six engines run "
+        f"loaded first; then {size['repetitions']} ranges of {size['tuples']:,} tuples. Six engines run "
         f"in one process and take turns batch by batch ({size['batch']:,} events), in another order each "
-        f"time; they deliver the same matches, which is checked. Medians over the stretches. {NOISE_TOLD}\n\n"
+        f"time; they deliver the same matches, which is checked. Medians over the ranges. {NOISE_TOLD}\n\n"
         f"{alone_told(rows, by)}"
     )
     differs = _DIFFERS.format(

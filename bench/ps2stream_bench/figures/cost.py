@@ -33,7 +33,7 @@ from ps2stream_bench.workloads import (
     subscribe_events,
 )
 
-#: Subscriptions are made and loaded in chunks of so many: ten million events at once would take gigabytes.
+#: Subscriptions are made and loaded in chunks of this many: ten million events at once would take gigabytes.
 _CHUNK = 100_000
 _BATCH_EVENTS = 20_000
 _KINDS: tuple[Kind, ...] = ("q1", "q2")
@@ -148,9 +148,9 @@ def compare(
     for number in range(n_parts):
         rows = []
         with collected():
-            for place in rng.permutation(len(values)):
-                read = lanes[values[place]].run(number, n_parts)
-                rows.append({knob: values[place], "phase": "run", "repetition": number - 1, **read})
+            for index in rng.permutation(len(values)):
+                read = lanes[values[index]].run(number, n_parts)
+                rows.append({knob: values[index], "phase": "run", "repetition": number - 1, **read})
         if alike:
             check_alike(rows, knob)
         if number:
@@ -257,8 +257,8 @@ def chunks_of(group: Group, corpus: Corpus, kind: Kind, first: int, seed: int) -
         (chunk_seed,) = np.random.SeedSequence([seed, 9, start]).generate_state(1).tolist()
         events = subscribe_events(corpus, kind, size, chunk_seed, shape=group.shape)
         ids = pa.array([f"stays-{seq}" for seq in range(start, start + size)])
-        place = EVENTS.get_field_index("id")
-        renamed = renumbered(events, start).set_column(place, EVENTS.field(place), ids)
+        index = EVENTS.get_field_index("id")
+        renamed = renumbered(events, start).set_column(index, EVENTS.field(index), ids)
         yield from renamed.combine_chunks().to_batches()
 
 

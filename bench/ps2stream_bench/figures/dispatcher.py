@@ -21,7 +21,7 @@ _SIZES: dict[Scale, int] = {"tiny": 2_000, "small": 1_000_000, "paper": 5_000_00
 _N_CORPUS: dict[Scale, int] = {"tiny": 2_000, "small": 200_000, "paper": 1_000_000}
 _N_PUBLICATIONS: dict[Scale, int] = {"tiny": 1_000, "small": 50_000, "paper": 50_000}
 _N_REPETITIONS: dict[Scale, int] = {"tiny": 2, "small": 9, "paper": 9}
-#: A plan is made of so many publications and as many subscriptions, at most.
+#: A plan is made of this many publications and as many subscriptions, at most.
 _N_PLANNED = 50_000
 
 _COLUMNS = [

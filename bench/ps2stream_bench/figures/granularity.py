@@ -58,7 +58,7 @@ subscription of every candidate, that trade decides. In ours a posting carries t
 within the cell: a candidate whose region does not hold the publication costs a few comparisons in a row
 of memory that is being read anyway. So a coarse grid loses little in time, and a fine one wins little,
 while postings, memory and the time to insert grow with every bit until a region touches more than 16
-cells: then it goes to a coarser level, and from there on the grid gets no finer for it, only lists are
+cells: then it goes to a coarser level, and the grid gets no finer for it, only lists are
 looked up on one more level.
 
 Our grid covers the world, as we do not ask where the data is before it comes; the paper does not say what

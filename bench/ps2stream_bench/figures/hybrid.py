@@ -21,8 +21,8 @@ from ps2stream_bench.contest import (
     compared,
     entered,
     limits_told,
+    ranges_of,
     stream_for,
-    stretches_of,
     work_told,
     workload_of,
 )
@@ -49,7 +49,7 @@ _SIZES: dict[Scale, dict[str, Setting]] = {
     "small": {"corpus": 200_000, "tuples": 50_000, "repetitions": 5, "batch": 25_000},
     "paper": {"corpus": 1_000_000, "tuples": 500_000, "repetitions": 7, "batch": 100_000},
 }
-#: Latency is taken of so many tuples, or of those that are offered in so many seconds if these are fewer.
+#: Latency is taken of this many tuples, or of those that are offered in this many seconds if these are fewer.
 _LATENCY: dict[Scale, dict[str, Setting]] = {
     "tiny": {"latency_tuples": 300, "latency_s": 0.05, "latency_repetitions": 1},
     "small": {"latency_tuples": 40_000, "latency_s": 1.0, "latency_repetitions": 3},
@@ -140,10 +140,10 @@ def measure(case: Case, context: Context) -> Iterator[Row]:
     stream = stream_for(case, context, case["tuples"] * case["repetitions"] + n_latencies)
     meters = entered(stream, CONTENDERS, case)
     n_rates = stream.mixed.num_rows - n_latencies
-    stretches = stretches_of(stream.mixed.slice(0, n_rates), case["repetitions"])
+    ranges = ranges_of(stream.mixed.slice(0, n_rates), case["repetitions"])
     about = {"workload": workload_of(case, context)}
     rates: list[Row] = []
-    for row in compared(meters, stretches, case["batch"], context.seed):
+    for row in compared(meters, ranges, case["batch"], context.seed):
         in_mb = {"dispatcher_mb": row["dispatcher_bytes"] / 1e6, "worker_mb": row["worker_bytes"] / 1e6}
         rates.append({**about, "part": "rates", **row, **in_mb})
     yield from rates
@@ -182,14 +182,14 @@ def _latencies(
         for clock in CLOCKS:
             rate = _MODERATE * most[clock]
             n_tuples = max(min(case["latency_tuples"], int(rate * case["latency_s"])), 1)
-            stretch, start = events.slice(start, n_tuples), start + n_tuples
+            range_of_events, start = events.slice(start, n_tuples), start + n_tuples
             for name in rng.permutation(list(meters)).tolist():
                 engine, seed = meters[name].engine, context.seed + repetition
                 with tempfile.TemporaryDirectory(dir=context.scratch) as sink:
                     if clock == "projected":
-                        found = projected_latency(engine, stretch, rate, seed=seed)
+                        found = projected_latency(engine, range_of_events, rate, seed=seed)
                     else:
-                        found = inline_latency(engine, stretch, rate, Path(sink), seed=seed)
+                        found = inline_latency(engine, range_of_events, rate, Path(sink), seed=seed)
                 yield {"partitioner": name, "clock": clock, "repetition": repetition, **found.row()}
 
 
@@ -199,7 +199,7 @@ def page(rows: Sequence[Row]) -> Page:
     lives = " and ".join(f"{n:,}" for n in distinct(rows, "live"))
     ours = (
         f"{size['dispatchers']} dispatchers and {size['workers']} workers; {lives} live subscriptions, "
-        f"loaded first. Rates: {size['repetitions']} stretches of {size['tuples']:,} tuples, on which three "
+        f"loaded first. Rates: {size['repetitions']} ranges of {size['tuples']:,} tuples, on which three "
         "engines take turns batch by batch; they deliver the same matches, which is checked. Memory: bytes "
         "of the indexes, for one dispatcher and for the mean worker.\n\n"
         "Latency: tuples arrive by chance (Poisson) at a rate that does not wait for the engine; a latency "
@@ -208,7 +208,7 @@ def page(rows: Sequence[Row]) -> Page:
         f"{100 * _MODERATE:.0f} % of what the slowest of them sustains, by two clocks. *Projected* "
         "has a core for every role and lets a batch pass registrar, busiest dispatcher, busiest worker and "
         "merger one after the other; *measured* is the clock on the wall with all roles on one core. "
-        f"Stretches of up to {size['latency_tuples']:,} tuples, {size['latency_repetitions']} by each clock."
+        f"Ranges of up to {size['latency_tuples']:,} tuples, {size['latency_repetitions']} by each clock."
         f"\n\n{NOISE_TOLD}\n\n"
         f"{alone_told(rates, ('workload', 'partitioner'))}"
     )

@@ -38,7 +38,7 @@ _FAR = 2.0
 
 #: What the paper gives as an example of memory that is not large, and what a machine of its cluster has.
 _NOT_LARGE_MB, _MACHINE_MB = 1000.0, 3750.0
-#: In proportion is told for up to so many times what was measured: fixed costs are most of a few megabytes.
+#: In proportion is told for up to this many times what was measured: fixed costs are most of a few megabytes.
 _FARTHEST = 100.0
 
 

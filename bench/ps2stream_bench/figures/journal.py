@@ -50,10 +50,10 @@ def measure(case: Case, context: Context) -> Iterable[Row]:
             durable = Path(directory, "durable")
             taken: dict[str, list[float]] = {}
             for is_durable in rng.permutation([True, False]).tolist():
-                place, action = (
+                path, action = (
                     (durable, "durable") if is_durable else (Path(directory, "fast"), "not durable")
                 )
-                taken[f"append, {action}"] = time_appends(place, events, batch, n_appends, durable=is_durable)
+                taken[f"append, {action}"] = time_appends(path, events, batch, n_appends, durable=is_durable)
             if batch == 1:
                 one = events.slice(events.num_rows - 1, 1)
                 taken["open, append, close"] = time_publishes(Path(directory, "one"), one, n_appends // 4)

@@ -34,7 +34,7 @@ _COLUMNS = [
     Column("subscriptions", "subscriptions", ",.0f"),
     Column("index, MB", "index_mb", ",.0f"),
     Column("line, waited for, ns", "waited_ns", ".0f"),
-    Column("line, announced, ns", "announced_ns", ".1f"),
+    Column("line, prefetched, ns", "prefetched_ns", ".1f"),
     Column("line, in a row, ns", "in_a_row_ns", ".1f"),
     Column("look-ups", "lookups_per_publication", ".1f"),
     Column("candidates", "candidates_per_publication", ".1f"),
@@ -74,7 +74,7 @@ def measure(case: Case, context: Context) -> Iterable[Row]:
         n_record_bytes = index.record_bytes()
         n_random = costs.lookups + costs.matches * (1 + (n_record_bytes - 8) / _LINE)
         n_in_a_row = costs.candidates * 8 / _LINE
-        bound_us = (n_random * memory.announced_ns + n_in_a_row * memory.in_a_row_ns) / 1000
+        bound_us = (n_random * memory.prefetched_ns + n_in_a_row * memory.in_a_row_ns) / 1000
         yield {
             "repetition": repetition,
             "index_mb": n_bytes / 1e6,
@@ -98,12 +98,12 @@ def page(rows: Sequence[Row]) -> Page:
     return Page(
         paper="",
         ours="One thread matches publications with GI2 and, in turns, reads single cache lines of an array "
-        "as large as the index: at random places, each waited for before the next is known; the same with "
-        "each line announced ahead; and all lines in a row. *Lines* is the least that a publication has "
+        "as large as the index: at random addresses, each waited for before the next is known; the same with "
+        "each line prefetched; and all lines in a row. *Lines* is the least that a publication has "
         "to read: a line of the table for each look-up, the postings of its lists, the record of each "
-        "match. *Bound* is what these lines cost if all are announced in time and nothing else takes any "
+        "match. *Bound* is what these lines cost if all are prefetched in time and nothing else takes any "
         "time.",
-        differs="In a large index the waiting alone, without announcing, would take longer than all of "
+        differs="In a large index the waiting alone, without prefetching, would take longer than all of "
         "matching does. What is left above the bound is work: hashing and comparing for each look-up, some "
         "ten instructions a candidate, and for each match its region, its seqs and its terms. An index that "
         "fits into the cache has a low bound and is limited by this work, a large one comes closer to what "
@@ -118,7 +118,7 @@ def page(rows: Sequence[Row]) -> Page:
     )
 
 
-_BARS = {"waiting_us": "lines waited for", "measured_us": "measured", "bound_us": "lines announced"}
+_BARS = {"waiting_us": "lines waited for", "measured_us": "measured", "bound_us": "lines prefetched"}
 
 
 def _draw(canvas: Canvas, rows: Sequence[Row]) -> None:

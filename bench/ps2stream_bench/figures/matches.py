@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 #: The share of the live subscriptions that are broad.
 _SHARES = (0.0, 0.05, 0.1, 0.2, 0.35, 0.5)
-#: One keyword out of so many, the most frequent ones that are no stop words, and a wide region around it.
+#: One keyword out of this many, the most frequent ones that are no stop words, and a wide region around it.
 _N_FREQUENT = 50
 _SIDE_KM = 100.0
 _BROAD = Shape(keywords=(1, 1), side_km=(_SIDE_KM, _SIDE_KM), rare=False)

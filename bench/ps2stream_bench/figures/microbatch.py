@@ -30,7 +30,7 @@ FLAT = 1.05
 _FIXED, _MEMORY = "fixed cost", "memory"
 _N_CORPUS: dict[Scale, int] = {"tiny": 500, "small": 100_000, "paper": 500_000}
 
-#: Almost nothing to match: so many subscriptions, so many events a batch, so many batches that count.
+#: Almost nothing to match: this many subscriptions, this many events a batch, this many batches that count.
 _FEW_LIVE: dict[Scale, int] = {"tiny": 200, "small": 10_000, "paper": 10_000}
 _FEW_EVENTS: dict[Scale, int] = {"tiny": 100, "small": 2_000, "paper": 2_000}
 _N_BATCHES: dict[Scale, int] = {"tiny": 3, "small": 40, "paper": 80}

@@ -218,12 +218,12 @@ def _points(
     start = warming + saturating
     # Of the rest every load gets as many seconds as any other.
     seconds = min(seconds, (events.num_rows - start) / (saturation * sum(loads) / 100))
-    for place in np.random.default_rng([seed, 12]).permutation(len(loads)):
-        offered = saturation * loads[place] / 100
+    for index in np.random.default_rng([seed, 12]).permutation(len(loads)):
+        offered = saturation * loads[index] / 100
         part = events.slice(start, max(int(offered * seconds), 1))
         start += part.num_rows
         latency = subject.latency(part, offered, seed=seed)
-        about: Row = {"load": loads[place], "point_s": seconds, "saturation_tuples_per_s": saturation}
+        about: Row = {"load": loads[index], "point_s": seconds, "saturation_tuples_per_s": saturation}
         yield {**about, **latency.row()}
 
 

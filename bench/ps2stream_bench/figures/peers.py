@@ -38,7 +38,7 @@ _TURN_S: dict[Scale, float] = {"tiny": 0.2, "small": 2.0, "paper": 10.0}
 #: Publications that all peers match first, to see that they find the same.
 _N_FIRST: dict[Scale, int] = {"tiny": 50, "small": 200, "paper": 200}
 _N_MOST = 200_000
-#: Batches grow as long as four times the size gives so much more, up to turns of so many times the usual.
+#: Batches grow as long as four times the size gives so much more, up to turns of this many times the usual.
 _STILL_GAINS, _LONGEST_TURNS = 1.2, 4.0
 #: Who needs longer to load, or for a first turn, is not measured.
 _LONGEST_S = 600.0
@@ -115,8 +115,8 @@ def measure(case: Case, context: Context) -> Iterable[Row]:
             context.say(f"    {name}: {told}")
         rng = np.random.default_rng([context.seed, 11])
         for repetition in range(case["repetitions"]):
-            for place in rng.permutation(len(contenders)):
-                name = list(contenders)[place]
+            for index in rng.permutation(len(contenders)):
+                name = list(contenders)[index]
                 turn = _turn(contenders[name], publishes, n, first)
                 yield {"repetition": repetition, "peer": name, **turn}
 

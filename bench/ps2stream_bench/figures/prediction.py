@@ -83,8 +83,8 @@ def measure(case: Case, context: Context) -> Iterator[Row]:
     }
     rng = np.random.default_rng([context.seed, 14])
     for repetition in range(case["repetitions"]):
-        for place in rng.permutation(len(plans)):
-            (name, n_workers), plan = list(plans.items())[place]
+        for index in rng.permutation(len(plans)):
+            (name, n_workers), plan = list(plans.items())[index]
             about = {"workload": workload_of(case, context), "partitioner": name, "n_workers": n_workers}
             for row in _trial(plan, sample, models):
                 yield {**about, "repetition": repetition, **row}
@@ -181,13 +181,13 @@ def _drawing(workers: Sequence[Row]) -> Drawing:
     def draw(canvas: Canvas) -> None:
         panels = canvas.subplots(1, len(LOAD_FUNCTIONS), squeeze=False, sharex=True, sharey=True)[0]
         for axes, load in zip(panels, LOAD_FUNCTIONS, strict=True):
-            for place, name in enumerate(distinct(workers, "partitioner")):
+            for index, name in enumerate(distinct(workers, "partitioner")):
                 predicted, measured = _columns(where(workers, partitioner=name), f"{load}_calibrated_s")
                 axes.scatter(
                     1000 * measured,
                     1000 * predicted,
                     s=9,
-                    color=colour_of(name, place),
+                    color=colour_of(name, index),
                     label=name,
                     alpha=0.7,
                 )

@@ -47,7 +47,7 @@ def page(rows: Sequence[Row]) -> Page:
     """Say what long texts cost."""
     caption = "Left: the cost of a publication. Right: lists looked up, candidates in them, matches."
     return Page(
-        paper=f"{NOT_IN_THE_PAPER} It does not say how long its tweets are.",
+        paper=f"{NOT_IN_THE_PAPER} It does not give the length of its tweets.",
         ours=f"{how(rows)}\n\n{_OURS}",
         differs=_WHY,
         tables=[cost_table(rows, _KNOB, _N_TERMS)],

@@ -54,7 +54,7 @@ _N_LIVE: dict[Scale, tuple[int, ...]] = {
 _N_CORPUS: dict[Scale, int] = {"tiny": 5_000, "small": 200_000, "paper": 1_000_000}
 #: Publications that come after the subscriptions; some of them match, however few those are.
 _N_PUBLICATIONS = 2_000
-#: Events are appended to a journal in packets of so many, as a replay does it.
+#: Events are appended to a journal in packets of this many, as a replay does it.
 _PACKET_EVENTS = 20_000
 _START_SESSION = """
 import time
@@ -108,40 +108,40 @@ def measure(case: Case, context: Context) -> Iterator[Row]:
     if case["n_repetitions"] > 1:
         # The first stream of a session loads classes and starts processes; none that counts is to be it.
         rehearsed = Case({**case.settings, "n_live": 200, "n_repetitions": 1})
-        with _place(Place(context.scratch / "rehearsal", corpus, rehearsed, context.seed)) as place:
-            place.start(settings, spark, COLD)
-    with _place(Place(context.scratch / "recovery", corpus, case, context.seed)) as place:
-        yield from _starts(place, settings, spark)
+        with _made(RecoveryHome(context.scratch / "rehearsal", corpus, rehearsed, context.seed)) as home:
+            home.start(settings, spark, COLD)
+    with _made(RecoveryHome(context.scratch / "recovery", corpus, case, context.seed)) as home:
+        yield from _starts(home, settings, spark)
 
 
 @contextlib.contextmanager
-def _place(place: Place) -> Iterator[Place]:
-    """Write the events of a place, and remove it in the end."""
-    place.write_events()
+def _made(home: RecoveryHome) -> Iterator[RecoveryHome]:
+    """Write the events of a home, and remove it in the end."""
+    home.write_events()
     try:
-        yield place
+        yield home
     finally:
-        shutil.rmtree(place.home)
+        shutil.rmtree(home.home)
 
 
-def _starts(place: Place, settings: Settings, spark: SparkSession) -> Iterator[Row]:
+def _starts(home: RecoveryHome, settings: Settings, spark: SparkSession) -> Iterator[Row]:
     """Start in every way, as often as the case asks for; all starts must find the same matches."""
-    for repetition in range(place.case["n_repetitions"]):
-        place.forget_state()
-        rows = [place.start_inline(settings), place.start(settings, spark, COLD)]
+    for repetition in range(home.case["n_repetitions"]):
+        home.forget_state()
+        rows = [home.start_inline(settings), home.start(settings, spark, COLD)]
         # Whoever comes second finds more in the caches.
         for mode in (INTACT, LOST) if repetition % 2 == 0 else (LOST, INTACT):
-            place.append_publications()
+            home.append_publications()
             if mode == LOST:
-                shutil.rmtree(place.state / "index")
-            rows.append(place.start(settings, spark, mode))
-        place.drop_publications()
+                shutil.rmtree(home.state / "index")
+            rows.append(home.start(settings, spark, mode))
+        home.drop_publications()
         check_alike(rows, "mode")
         yield from ({"repetition": repetition, **row} for row in rows)
 
 
 @dataclass(slots=True)
-class Place:
+class RecoveryHome:
     """Where a job lives: an event log, the same events in a journal, its state, its output."""
 
     home: Path

@@ -53,7 +53,7 @@ def page(rows: Sequence[Row]) -> Page:
 _WHY = """\
 A region smaller than a cell of GI2 (1.4 by 0.7 degrees at the default granularity) is posted in one to
 four cells, and a candidate wherever a publication falls into one of them, inside the region or not. What
-is outside is turned down by the bounds that a posting carries, without a look at the subscription; that
+is outside is rejected by the bounds that a posting carries, without a look at the subscription; that
 is why small regions, with few matches among their candidates, are cheap all the same. As regions grow to
 the size of a cell and beyond, candidates become matches. A region that would touch more than 16 cells is
 posted on a coarser level of the grid, so that the postings of a subscription stop growing; each level in
@@ -61,7 +61,7 @@ use costs one more look-up for each term.
 
 What does go on growing is the registrar's part: H2 counts for every cell of the routing grid which terms
 are asked for there, and the cells that a region touches grow with its area. So large regions are paid for
-when subscriptions come and go, in the one place that has no coarser level. Whoever has many of them should
+when subscriptions come and go, in the one cell that has no coarser level. Whoever has many of them should
 route on a coarser grid."""
 
 

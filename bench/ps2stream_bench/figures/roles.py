@@ -40,7 +40,7 @@ _N_REPETITIONS: dict[Scale, int] = {"tiny": 2, "small": 5, "paper": 5}
 _N_WORKERS = 4
 #: Q1 with regions of this side: wherever they are centred, they are cut to the whole world.
 _WORLD, _WORLD_KM = "q1 world", 80_000.0
-#: A plan is made from so many publications and subscriptions.
+#: A plan is made from this many publications and subscriptions.
 _N_SAMPLE = 20_000
 
 _MERGER_COLUMNS = [
@@ -88,7 +88,7 @@ def cases(scale: Scale) -> list[Case]:
 
 
 def measure(case: Case, context: Context) -> Iterable[Row]:
-    """Measure one role with so many subscriptions alive, or what is compiled for it."""
+    """Measure one role with this many subscriptions alive, or what is compiled for it."""
     measures = {"merger": _measure_merger, "expressions": _measure_forms, "registrar": _measure_registrar}
     found = measures[case["role"]](case, context)
     # The first turn finds nothing in the caches that a stream would have there.

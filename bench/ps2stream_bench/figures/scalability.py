@@ -16,8 +16,8 @@ from ps2stream_bench.contest import (
     compared,
     entered,
     limits_told,
+    ranges_of,
     stream_for,
-    stretches_of,
     workload_of,
 )
 from ps2stream_bench.figure import Case, Context, Drawing, Figure, Page, Scale, Setting, Verdict
@@ -111,11 +111,11 @@ def cases(scale: Scale) -> list[Case]:
 
 
 def measure(case: Case, context: Context) -> Iterator[Row]:
-    """Compare three engines with so many workers; a stretch is one batch, so that fixed costs count least."""
+    """Compare three engines with this many workers; a range is one batch, so that fixed costs count least."""
     stream = stream_for(case, context, case["tuples"] * case["repetitions"])
     meters = entered(stream, CONTENDERS, case)
-    stretches = stretches_of(stream.mixed, case["repetitions"])
-    for row in compared(meters, stretches, case["tuples"], context.seed):
+    ranges = ranges_of(stream.mixed, case["repetitions"])
+    for row in compared(meters, ranges, case["tuples"], context.seed):
         needed = math.ceil(
             case["dispatchers"] * row["busiest_dispatcher_s"] / max(row["busiest_worker_s"], 1e-9)
         )
@@ -130,7 +130,7 @@ def page(rows: Sequence[Row]) -> Page:
     numbers = ", ".join(str(n) for n in sorted(distinct(rows, "workers")))
     ours = (
         f"{size['dispatchers']} dispatchers and {numbers} workers; {lives} live subscriptions; medians of "
-        f"{size['repetitions']} stretches of {size['tuples']:,} tuples, on which three engines take turns; "
+        f"{size['repetitions']} ranges of {size['tuples']:,} tuples, on which three engines take turns; "
         f"they deliver the same matches, which is checked. {NOISE_TOLD}\n\n{alone_told(rows, by)}"
     )
     differs = _DIFFERS.format(limits=limits_told(rows, by), work=_growth_told(rows))
@@ -167,16 +167,16 @@ def _drawing(rows: Sequence[Row]) -> Drawing:
 
     def draw(canvas: Canvas) -> None:
         panels = canvas.subplots(2, len(workloads), squeeze=False, sharex=True)
-        for place, workload in enumerate(workloads):
-            for axes, field in zip(panels[:, place], (WORKERS_RATE, RATE), strict=True):
+        for index, workload in enumerate(workloads):
+            for axes, field in zip(panels[:, index], (WORKERS_RATE, RATE), strict=True):
                 found = middles(where(rows, workload=workload), ("partitioner", "workers"), field)
                 lines(axes, {name: _line(found, name) for name in CONTENDERS})
                 axes.set_xscale("log", base=2)
                 axes.set_xticks(sorted(distinct(rows, "workers")), sorted(distinct(rows, "workers")))
                 axes.set_ylim(bottom=0)
                 in_thousands(axes)
-            panels[0, place].set_title(workload)
-            panels[1, place].set_xlabel("workers")
+            panels[0, index].set_title(workload)
+            panels[1, index].set_xlabel("workers")
         panels[0, 0].set_ylabel("tuples/s\nby workers alone")
         panels[1, 0].set_ylabel(f"tuples/s\nprojected, {rows[0]['dispatchers']} dispatchers")
         panels[0, 0].legend()

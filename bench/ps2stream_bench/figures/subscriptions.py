@@ -81,7 +81,7 @@ _WHY = """\
 Among few subscriptions most publications meet nobody: the dispatcher knows from H2 that no live
 subscription of their cell has any of their terms and discards them, and what is left is the price of
 reading a text. With more subscriptions fewer are discarded and more lists are read, until every term that
-anybody asks for is asked for in the cell. From then on candidates and matches grow in proportion to the
+anybody asks for is asked for in the cell. Beyond that candidates and matches grow in proportion to the
 subscriptions, and in the end the cost does, because every match has to be written. An index can only keep
 the slope small; the part that it is free to save are the candidates that do not match.
 

@@ -35,7 +35,7 @@ FORMS: dict[str, tuple[tuple[str, ...], str]] = {
     "parentheses": (_NESTED, ASCII),
     "parentheses, Cyrillic": (_NESTED, "Cyrillic"),
 }
-#: The parser gets one expression of so many: it is some hundred times slower.
+#: The parser gets one expression of this many: it is some hundred times slower.
 _PARSED_SHARE = 50
 
 

@@ -1,4 +1,4 @@
-"""What memory costs: one cache line at a random place, waited for or announced, and many in a row."""
+"""What memory costs: one cache line at a random address, waited for or prefetched, and many in a row."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ class MemoryCosts(NamedTuple):
     """Nanoseconds of a cache line."""
 
     waited_ns: float
-    announced_ns: float
+    prefetched_ns: float
     in_a_row_ns: float
 
 
 @kernel
 def wait_for(memory: Int64s, lines: Int64s) -> int:
-    """Read lines one after the other; each place depends on what the one before held."""
+    """Read lines one after the other; each address depends on what the one before held."""
     last = 0
     for i in range(len(lines)):
         last = memory[_WORDS_OF_LINE * lines[i] + (last & 7)]
@@ -32,8 +32,8 @@ def wait_for(memory: Int64s, lines: Int64s) -> int:
 
 
 @kernel
-def announce(memory: Int64s, lines: Int64s) -> int:
-    """Read the same lines, each asked for some places ahead."""
+def prefetch_ahead(memory: Int64s, lines: Int64s) -> int:
+    """Read the same lines, each prefetched some accesses ahead."""
     last = 0
     for i in range(len(lines)):
         prefetch(memory, _WORDS_OF_LINE * lines[min(i + _AHEAD, len(lines) - 1)])
@@ -55,18 +55,18 @@ def memory_costs(n_bytes: int, n_accesses: int, seed: int) -> MemoryCosts:
     memory = np.zeros(max(n_bytes // 8, 64) // _WORDS_OF_LINE * _WORDS_OF_LINE, np.int64)
     memory[:] = 0  # every page is there before the clock starts
     lines = np.random.default_rng([seed, 3]).integers(0, len(memory) // _WORDS_OF_LINE, n_accesses)
-    for action in (wait_for, announce):
+    for action in (wait_for, prefetch_ahead):
         action(memory, lines[:2])
     read_in_a_row(memory[:64])
     started = time.process_time()
     wait_for(memory, lines)
     waited = time.process_time()
-    announce(memory, lines)
-    announced = time.process_time()
+    prefetch_ahead(memory, lines)
+    prefetched = time.process_time()
     read_in_a_row(memory)
     read = time.process_time()
     return MemoryCosts(
         (waited - started) / n_accesses * 1e9,
-        (announced - waited) / n_accesses * 1e9,
-        (read - announced) / (len(memory) // _WORDS_OF_LINE) * 1e9,
+        (prefetched - waited) / n_accesses * 1e9,
+        (read - prefetched) / (len(memory) // _WORDS_OF_LINE) * 1e9,
     )

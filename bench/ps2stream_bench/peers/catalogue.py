@@ -68,13 +68,13 @@ def _postgresql(setup: Setup) -> Peer:
 
 
 def _inline(setup: Setup) -> Peer:
-    from ps2stream_bench.peers.ours import PS2StreamInline, settings_of
+    from ps2stream_bench.peers.ps2stream_peers import PS2StreamInline, settings_of
 
     return PS2StreamInline(settings_of(setup.stop_words, setup.n_workers), setup.sample)
 
 
 def _microbatch(setup: Setup) -> Peer:
-    from ps2stream_bench.peers.ours import PS2StreamMicrobatch, settings_of
+    from ps2stream_bench.peers.ps2stream_peers import PS2StreamMicrobatch, settings_of
 
     return PS2StreamMicrobatch(setup.spark(), settings_of(setup.stop_words, setup.n_workers), setup.sample)
 

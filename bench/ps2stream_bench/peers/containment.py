@@ -5,16 +5,13 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
-from ps2stream.arrays import Int64s, Ragged, UInt64s
-from ps2stream_bench.peers.interests import Interests, runs
-
-Flags = npt.NDArray[np.bool_]
+from ps2stream.arrays import Flags, Int64s, Ragged, UInt64s
+from ps2stream_bench.peers.boxes_and_clauses import Interests, runs
 
 
 class ClauseTerms(NamedTuple):
-    """The terms of clauses, numbered by their place in a sorted vocabulary.
+    """The terms of clauses, numbered by their position in a sorted vocabulary.
 
     Numbered so, a term and the row of its text make one integer, and all texts of a block one sorted array.
     """
@@ -32,9 +29,9 @@ class ClauseTerms(NamedTuple):
         """Return (row, term) of the texts ``first`` to before ``end`` as ascending integers."""
         hashes = texts.values[texts.offsets[first] : texts.offsets[end]]
         row = np.repeat(np.arange(end - first), np.diff(texts.offsets[first : end + 1]))
-        place = np.minimum(np.searchsorted(self.vocabulary, hashes), len(self.vocabulary) - 1)
-        known = self.vocabulary[place] == hashes
-        contents: Int64s = row[known] * len(self.vocabulary) + place[known]
+        index = np.minimum(np.searchsorted(self.vocabulary, hashes), len(self.vocabulary) - 1)
+        known = self.vocabulary[index] == hashes
+        contents: Int64s = row[known] * len(self.vocabulary) + index[known]
         return contents
 
 
@@ -50,8 +47,8 @@ def satisfied(
     # Term after term: few clauses get past their first one.
     while len(slot):
         wanted = row[pair] * len(clauses.vocabulary) + clauses.terms[slot]
-        place = np.minimum(np.searchsorted(contents, wanted), len(contents) - 1)
-        held = contents[place] == wanted
+        index = np.minimum(np.searchsorted(contents, wanted), len(contents) - 1)
+        held = contents[index] == wanted
         slot, end, pair = slot[held] + 1, end[held], pair[held]
         told[pair[slot == end]] = True
         further = slot < end

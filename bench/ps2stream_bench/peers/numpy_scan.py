@@ -9,9 +9,9 @@ import pyarrow as pa
 
 from ps2stream.arrays import Float64s, Int64s, n_bytes
 from ps2stream.text.tokenizer import Tokenizer
+from ps2stream_bench.peers.boxes_and_clauses import Interests, interests_of
 from ps2stream_bench.peers.containment import ClauseTerms, satisfied
 from ps2stream_bench.peers.contract import Restful, pairs_of
-from ps2stream_bench.peers.interests import Interests, interests_of
 
 #: A tile of boxes and points is tested at once; at this size boxes and flags stay in the processor's cache.
 _TILE_BOXES, _TILE_POINTS = 4096, 64

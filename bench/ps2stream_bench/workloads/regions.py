@@ -7,15 +7,12 @@ stream some change their kind from interval to interval; in a rush some are busi
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
-from ps2stream.arrays import Float64s, Int64s
+from ps2stream.arrays import Flags, Float64s, Int64s
 from ps2stream_bench.workloads.corpus import Corpus
 
-Flags = npt.NDArray[np.bool_]
-
-#: Q3 cuts either side of the space into so many parts. Its space is the shortest range of longitudes and of
-#: latitudes that holds this share of the publications: a few from overseas would stretch it over oceans.
+#: Q3 cuts either side of the space into this many parts. Its space is the shortest range of longitudes and of
+#: latitudes that holds this share of the publications: a few from overseas would extend it over oceans.
 _N_CUTS = 10
 _N_REGIONS = _N_CUTS * _N_CUTS
 _SPACE_SHARE = 0.9

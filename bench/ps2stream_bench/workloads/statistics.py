@@ -9,7 +9,7 @@ the logarithms at ranks evenly spread in the logarithm from 10 to 5,000; the sha
 terms among all distinct terms of all texts.
 
 Topics: how alike regions are in what is written there, stop words aside. Of every region of some degrees
-with 2,000 publications or more so many are drawn, and the numbers of texts that hold each term are compared
+with 2,000 publications or more this many are drawn, and the numbers of texts that hold each term are compared
 as vectors: the mean cosine of pairs of regions, beside that of groups drawn without regard to the place.
 """
 

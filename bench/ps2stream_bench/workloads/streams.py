@@ -9,11 +9,11 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 
-from ps2stream.arrays import Int64s
+from ps2stream.arrays import Flags, Int64s
 from ps2stream.model.schemas import EVENTS, PUBLISH, UNSUBSCRIBE
 from ps2stream_bench.workloads.corpus import Corpus
 from ps2stream_bench.workloads.events import events_of, numbered
-from ps2stream_bench.workloads.regions import Flags, busy_by_interval, kinds_by_interval, region_of
+from ps2stream_bench.workloads.regions import busy_by_interval, kinds_by_interval, region_of
 from ps2stream_bench.workloads.subscriptions import PLAIN, Kind, Shape, subscribe_events, subscribes_at
 
 _PUBLICATIONS_PER_SUBSCRIBE = 10
@@ -50,7 +50,7 @@ def drifting_events(
     """Make a Q3 stream like that of :func:`mixed_events`, cut into equal intervals that differ.
 
     From each interval to the next a ``share`` of the regions changes its kind, for the subscriptions that
-    begin from then on; the first ``n_live`` belong to the first interval. In the paper an interval lasts as
+    begin afterwards; the first ``n_live`` belong to the first interval. In the paper an interval lasts as
     long as a life, which is ``10 * n_live`` publications here. A shorter one replaces fewer subscriptions.
 
     The paper moves kinds only. With a ``rush`` above 1, publications and new subscriptions of the regions

@@ -14,11 +14,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ps2stream.arrays import Float64s, Int64s
+from ps2stream.arrays import Flags, Float64s, Int64s
 from ps2stream.model.schemas import SUBSCRIBE
 from ps2stream_bench.workloads.corpus import N_STOP_WORDS, Corpus
 from ps2stream_bench.workloads.events import events_of, numbered
-from ps2stream_bench.workloads.regions import Flags, draws_q2, region_of
+from ps2stream_bench.workloads.regions import draws_q2, region_of
 
 Kind = Literal["q1", "q2", "q3"]
 KINDS: tuple[Kind, ...] = ("q1", "q2", "q3")
@@ -122,14 +122,14 @@ def _keywords(corpus: Corpus, is_rare: Flags, rng: np.random.Generator, n_keywor
         )
     first_rare = max(N_STOP_WORDS, int(_TOP_SHARE * len(corpus.counts)))
     drawn = np.empty((len(is_rare), n_keywords), np.int64)
-    for place in range(n_keywords):
+    for index in range(n_keywords):
         missing = np.arange(len(is_rare))
         while len(missing):
             shots = rng.integers(0, cumulated[-1], len(missing))
-            drawn[missing, place] = np.searchsorted(cumulated, shots, side="right") + N_STOP_WORDS
-            if place == 0:
+            drawn[missing, index] = np.searchsorted(cumulated, shots, side="right") + N_STOP_WORDS
+            if index == 0:
                 rare = missing[is_rare]
                 drawn[rare, 0] = rng.integers(first_rare, len(corpus.counts), len(rare))
-            again = (drawn[missing, :place] == drawn[missing, place, None]).any(axis=1)
+            again = (drawn[missing, :index] == drawn[missing, index, None]).any(axis=1)
             missing = missing[again]
     return drawn

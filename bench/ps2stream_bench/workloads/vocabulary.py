@@ -38,8 +38,8 @@ def _words(form: str, n: int) -> pa.StringArray:
         raise ValueError(f"words of the form {form!r} must be at most {total:,}; got {n:,}")
     number = np.arange(n, dtype=np.int64) * _STEP % total
     letters = np.empty((n, len(form)), np.uint8)
-    for place, kind in enumerate(form):
-        number, letter = np.divmod(number, sizes[place])
-        letters[:, place] = np.frombuffer(_LETTERS[kind].encode(), np.uint8)[letter]
+    for index, kind in enumerate(form):
+        number, letter = np.divmod(number, sizes[index])
+        letters[:, index] = np.frombuffer(_LETTERS[kind].encode(), np.uint8)[letter]
     offsets = np.arange(n + 1, dtype=np.int32) * len(form)
     return pa.StringArray.from_buffers(n, pa.py_buffer(offsets), pa.py_buffer(letters.tobytes()))

@@ -4,7 +4,7 @@ The algorithms are in ``ps2stream.balance`` and know nothing of a stream. Here i
 carries out what they decide:
 
     controller       told about every batch, asked before every batch; open it first
-    recent           a sample of the newest publications, and what is in a cell
+    recent_sample    a sample of the newest publications, and what is in a cell
     repartitioning   would another plan serve the stream better? Made from one half of a sample, judged on
                      the other
     disk_sample      the same sample from what a job leaves on disk, for those who cannot ask the job

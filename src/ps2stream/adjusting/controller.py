@@ -18,11 +18,11 @@ from typing import NamedTuple, Protocol
 import numpy as np
 import pyarrow as pa
 
-from ps2stream.adjusting.recent import KEPT, CellEvidence, Recent
+from ps2stream.adjusting.recent_sample import KEPT, CellEvidence, RecentSample
 from ps2stream.adjusting.repartitioning import Considered, consider
 from ps2stream.balance.adjustments import Adjustment, step_records
 from ps2stream.balance.loads import Window
-from ps2stream.balance.local import LocalAdjustment, adjust, is_unbalanced
+from ps2stream.balance.local_adjustment import LocalAdjustment, adjust, is_unbalanced
 from ps2stream.balance.selection import selector_named
 from ps2stream.config import Settings
 from ps2stream.model.schemas import empty
@@ -81,7 +81,7 @@ class LoadController:
         self.settings = settings
         self._adjustment = settings.adjustment
         self.window = Window(settings.n_workers, self._adjustment.window, settings.load, empty(CELL_LOADS))
-        self.recent = Recent()
+        self.recent = RecentSample()
         self._background = background
         self._considering: Future[Considered] | None = None
         self._since_check = 0

@@ -36,7 +36,7 @@ class Living(NamedTuple):
     n_live: int
 
 
-def recent_sample(journal: Path, log: SubscriptionLog, settings: Settings) -> Sample:
+def sample_on_disk(journal: Path, log: SubscriptionLog, settings: Settings) -> Sample:
     """Draw publications from the newest events of a journal, and subscriptions from those that live.
 
     How many of each, and from how many events, is as for a plan that is made from the front of a stream.
@@ -91,7 +91,7 @@ def _start(journal: Journal, newest: int, n_events: int) -> int:
 
 
 def _segments(log: SubscriptionLog) -> list[pa.RecordBatch]:
-    """Read the whole log; once more if a snapshot took its place meanwhile."""
+    """Read the whole log; once more if a snapshot replaced it meanwhile."""
     while True:
         base = log.base()
         try:

@@ -7,11 +7,11 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
-from ps2stream.balance.local import Step
+from ps2stream.balance.local_adjustment import Step
 from ps2stream.errors import StateError
 
 #: ``local`` moves cells; ``switch`` begins to route by a new plan, ``unite`` drops the older one.
-Kind = Literal["local", "switch", "unite"]
+AdjustmentKind = Literal["local", "switch", "unite"]
 
 #: This many cells of a step are named; the rest is counted.
 _MOST_CELLS = 20
@@ -41,7 +41,7 @@ class Adjustment:
     ready for publications. ``n_delayed`` publications of that batch had to wait.
     """
 
-    kind: Kind
+    kind: AdjustmentKind
     batch_id: int
     at: str
     reason: str
@@ -75,11 +75,11 @@ def step_records(steps: Sequence[Step]) -> tuple[StepRecord, ...]:
     )
 
 
-def to_json(adjustment: Adjustment) -> str:
+def adjustment_to_json(adjustment: Adjustment) -> str:
     return json.dumps(asdict(adjustment))
 
 
-def from_json(text: str) -> Adjustment:
+def adjustment_from_json(text: str) -> Adjustment:
     try:
         fields: dict[str, Any] = json.loads(text)
         steps = tuple(StepRecord(**{**step, "cells": tuple(step["cells"])}) for step in fields.pop("steps"))

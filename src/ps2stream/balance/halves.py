@@ -30,7 +30,7 @@ class Halves(NamedTuple):
         return self.stays + self.goes < 1.0
 
 
-def divide(sample: Sample, costs: Costs) -> Halves | None:
+def divide_terms(sample: Sample, costs: Costs) -> Halves | None:
     """Divide a cell into two sets of terms of about the same load; the smaller one goes (Sec. V-A).
 
     None where there is nothing to divide.
@@ -69,7 +69,7 @@ def of_owner(sample: Sample, owners: Int32s, worker: int) -> Sample:
 
 
 def merged_load(sample: Sample, owners: Int32s, source: int, destination: int, costs: Costs) -> float | None:
-    """Return the load of two workers' parts of a cell in one place, in shares of both apart.
+    """Return the load of two workers' parts of a cell at one worker, in shares of both apart.
 
     ``owners`` are those of the sample's posting terms, one for each clause. None where one of the workers has
     nothing.

@@ -43,7 +43,7 @@ class _Choice(NamedTuple):
     unit: int
 
 
-def pack(
+def cheapest_cells(
     loads: Float64s,
     sizes: Int64s,
     target: float,

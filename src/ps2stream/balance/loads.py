@@ -88,7 +88,7 @@ class Window:
     def add(
         self, n_publications: int, reports: Mapping[int, pa.RecordBatch], busy_s: Mapping[int, float]
     ) -> None:
-        """Enter a batch: what each worker reports of its cells, and how long it was busy."""
+        """Enter a batch: what each worker reports of its cells, and the time that it was busy."""
         if not n_publications:
             return
         ordered = [reports.get(worker, self._nothing) for worker in range(self._n_workers)]

@@ -13,7 +13,7 @@ from typing import NamedTuple, Protocol
 import numpy as np
 
 from ps2stream.arrays import Float64s, Int64s
-from ps2stream.balance.knapsack import pack
+from ps2stream.balance.knapsack import cheapest_cells
 from ps2stream.errors import ConfigError
 from ps2stream.kernels import kernel
 
@@ -71,7 +71,7 @@ class KnapsackSelector:
 
     def select(self, cells: MovableCells, target: float) -> Int64s:
         start = GreedySelector().select(cells, target)
-        rows, self.unit = pack(cells.loads, cells.sizes, target, start)
+        rows, self.unit = cheapest_cells(cells.loads, cells.sizes, target, start)
         return rows
 
 
@@ -184,13 +184,13 @@ def scan(cells: MovableCells, costs: Float64s, order: Int64s, target: float, cho
         if best_cell >= 0 and size - dearest * spare >= best_size:
             continue
         if n_steps > 0:
-            size -= drop(cells, chosen[:n_taken], spare, is_dropped)
+            size -= drop_cells(cells, chosen[:n_taken], spare, is_dropped)
             n_steps -= n_taken
         if best_cell < 0 or size < best_size:
             best_cell, best_n, best_spare, best_size = cell, n_taken, spare, size
     if best_cell < 0:
         return n_taken
-    drop(cells, chosen[:best_n], best_spare, is_dropped)
+    drop_cells(cells, chosen[:best_n], best_spare, is_dropped)
     n_chosen = 0
     for position in range(best_n):
         if not is_dropped[position]:
@@ -201,7 +201,7 @@ def scan(cells: MovableCells, costs: Float64s, order: Int64s, target: float, cho
 
 
 @kernel
-def drop(cells: MovableCells, taken: Int64s, spare: float, is_dropped: np.ndarray) -> int:
+def drop_cells(cells: MovableCells, taken: Int64s, spare: float, is_dropped: np.ndarray) -> int:
     """Mark cells, the last first, whose loads together are no more than ``spare``; return their bytes."""
     n_bytes = 0
     for position in range(len(taken) - 1, -1, -1):

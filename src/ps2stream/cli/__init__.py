@@ -5,7 +5,7 @@
     options/   options that several commands share
     render/    how results look: text, tables, progress, maps
     intake     records from a file or pipe, with a line for each that needs one
-    interrupts, exits   Ctrl-C at a moment that suits the work; what exit codes say
+    interrupts, exit_codes   Ctrl-C at a moment that suits the work; what exit codes say
     spark_log  where to look when Spark fails: kept then, and removed otherwise
 
 Results go to stdout, as text or as JSON lines; everything about them goes to stderr.

@@ -6,11 +6,11 @@ import contextlib
 import os
 from collections.abc import Iterable, Iterator
 
-from ps2stream.cli import exits
+from ps2stream.cli import exit_codes
 from ps2stream.cli.interrupts import held_interrupts
 from ps2stream.cli.render.output import brief, note, pointer, print_json, safe
 from ps2stream.deployment.home import Home
-from ps2stream.deployment.intake import Accepted, Fault, Intake, Kind
+from ps2stream.deployment.intake import Accepted, Fault, Intake, RecordKind
 from ps2stream.deployment.line_reader import LineReader
 from ps2stream.deployment.records import Origin
 from ps2stream.errors import ExpressionError
@@ -18,7 +18,7 @@ from ps2stream.journal import Journal
 from ps2stream.model.expressions import parse
 
 
-def take_lines(kind: Kind, home: Home, descriptor: int, *, as_json: bool) -> int:
+def take_lines(kind: RecordKind, home: Home, descriptor: int, *, as_json: bool) -> int:
     """Append the records of all lines to the journal of a home; return the exit code.
 
     An interrupt ends the reading, not an append: all lines that came whole are appended first.
@@ -36,7 +36,7 @@ def take_lines(kind: Kind, home: Home, descriptor: int, *, as_json: bool) -> int
         return interrupts.exit_code if interrupts else _exit_code(intake)
 
 
-def take_document(kind: Kind, home: Home, descriptor: int, *, as_json: bool) -> int:
+def take_document(kind: RecordKind, home: Home, descriptor: int, *, as_json: bool) -> int:
     """Append the records of one JSON text; return the exit code."""
     document = b"".join(_chunks(descriptor))
     with held_interrupts() as interrupts, Journal.open(home.journal, create=True) as journal:
@@ -49,7 +49,7 @@ def take_document(kind: Kind, home: Home, descriptor: int, *, as_json: bool) -> 
 class PrintedReceipts:
     """Rejected records on stderr; with ``as_json`` a line for every record on stdout."""
 
-    def __init__(self, kind: Kind, as_json: bool) -> None:
+    def __init__(self, kind: RecordKind, as_json: bool) -> None:
         self._kind = kind
         self._as_json = as_json
 
@@ -91,7 +91,7 @@ def _point_at_error(expression: str) -> None:
 
 
 def _exit_code(intake: Intake) -> int:
-    return exits.PARTLY if intake.n_rejected else exits.DONE
+    return exit_codes.PARTLY if intake.n_rejected else exit_codes.DONE
 
 
 def _chunks(descriptor: int) -> Iterator[bytes]:

@@ -21,7 +21,7 @@ import threading
 from collections.abc import Callable, Iterator
 from types import FrameType
 
-from ps2stream.cli import exits
+from ps2stream.cli import exit_codes
 
 _Handler = Callable[[int, FrameType | None], object]
 
@@ -33,10 +33,10 @@ class Terminated(KeyboardInterrupt):
 
 
 def exit_code_of(interrupt: KeyboardInterrupt) -> int:
-    return exits.TERMINATED if isinstance(interrupt, Terminated) else exits.INTERRUPTED
+    return exit_codes.TERMINATED if isinstance(interrupt, Terminated) else exit_codes.INTERRUPTED
 
 
-def words_of(exit_code: int) -> str:
+def ending_of(exit_code: int) -> str:
     """Say how a process was ended that gives this exit code."""
     return _WORDS[signal.Signals(exit_code - 128)]
 
@@ -105,7 +105,7 @@ class AbruptInterrupts(Interrupts):
 
     def _leave(self, *signal: object) -> None:
         with contextlib.suppress(OSError):
-            os.write(2, f"ps2stream: {words_of(self.exit_code)}\n".encode())
+            os.write(2, f"ps2stream: {ending_of(self.exit_code)}\n".encode())
         os._exit(self.exit_code)
 
 

@@ -16,8 +16,8 @@ import sys
 from collections.abc import Sequence
 from typing import Any
 
-from ps2stream.cli import exits
-from ps2stream.cli.interrupts import exit_code_of, raised_interrupts, words_of
+from ps2stream.cli import exit_codes
+from ps2stream.cli.interrupts import ending_of, exit_code_of, raised_interrupts
 from ps2stream.cli.options.arguments import glued
 from ps2stream.cli.options.usage import UsageError
 from ps2stream.cli.render.output import brief, complain, safe
@@ -58,7 +58,7 @@ examples:
   ps2stream matches --text
   ps2stream explain --publication p1 --subscription fires
 
-{exits.EXIT_CODES}
+{exit_codes.EXIT_CODES}
 'ps2stream COMMAND --help' tells more about a command.
 """
 
@@ -73,19 +73,19 @@ def main(argv: Sequence[str] | None = None) -> int:
             return _run(glued(sys.argv[1:] if argv is None else argv))
     except KeyboardInterrupt as interrupt:
         code = exit_code_of(interrupt)
-        complain(words_of(code))
+        complain(ending_of(code))
         return code
     except BrokenPipeError:
         _discard_output()
-        return exits.BROKEN_PIPE
+        return exit_codes.BROKEN_PIPE
     except OSError as error:
         # Without the number, which says nothing to people.
         words = f"{error.filename}: {error.strerror}" if error.filename and error.strerror else str(error)
         complain(words)
-        return exits.FAILED
+        return exit_codes.FAILED
     except PS2StreamError as error:
         complain(error)
-        return exits.FAILED
+        return exit_codes.FAILED
 
 
 def _run(words: list[str]) -> int:
@@ -96,7 +96,7 @@ def _run(words: list[str]) -> int:
         except UsageError as error:
             arguments.parser.error(str(error))
     except SystemExit as stop:  # argparse: help and version are 0, usage errors 2
-        code = stop.code if isinstance(stop.code, int) else exits.USAGE
+        code = stop.code if isinstance(stop.code, int) else exit_codes.USAGE
     # Here, where a reader that has gone can still be reported, not at the interpreter's end.
     sys.stdout.flush()
     return code

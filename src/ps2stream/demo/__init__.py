@@ -8,7 +8,7 @@ own mixture of them), and subscribe to what ``interests`` makes up from the same
 that subscriptions and publications meet as they would in life. All draws come from one seed (``sampling``
 makes them fast), so the same seed gives the same events; how many there are by when is up to the clock.
 
-``view`` shows a running job: ``live`` on a terminal, plain lines elsewhere, both fed with the immutable
+``view`` shows a running job: ``live_view`` on a terminal, plain lines elsewhere, both fed with the immutable
 ``Snapshot`` of ``snapshot``; ``adjustments`` puts what load adjustment did into words, and ``summary``
 writes the last ones. What the stream says is never trusted: it passes ``cli.render.printable`` before it
 reaches a screen.

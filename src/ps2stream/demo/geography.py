@@ -7,10 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from ps2stream.arrays import Float64s, Int64s
-from ps2stream.demo.sampling import Int32s, Weighted
-
-KM_PER_DEGREE = 111.32
+from ps2stream.arrays import Float64s, Int32s, Int64s
+from ps2stream.demo.sampling import Weighted
+from ps2stream.model.square_region import KM_PER_DEGREE
 
 # The radius that holds half of a city's people grows with the root of their number: some 20 km for ten
 # millions, below a kilometre for a small town.

@@ -8,10 +8,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ps2stream.arrays import Float64s
-from ps2stream.demo.geography import KM_PER_DEGREE, shrinking, wrapped
-from ps2stream.demo.sampling import Int32s, Weighted
+from ps2stream.arrays import Float64s, Int32s
+from ps2stream.demo.geography import shrinking, wrapped
+from ps2stream.demo.sampling import Weighted
 from ps2stream.demo.vocabulary import Vocabulary
+from ps2stream.model.square_region import KM_PER_DEGREE
 
 # Shapes of an expression and how common they are; '?' stands for a keyword.
 _SHAPES = {

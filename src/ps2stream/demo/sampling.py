@@ -7,11 +7,8 @@ is exact but misses the cache some fifteen times a draw; a text needs a dozen dr
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
-from ps2stream.arrays import Float64s, Int64s
-
-Int32s = npt.NDArray[np.int32]
+from ps2stream.arrays import Float64s, Int32s, Int64s
 
 
 def _fill(weights: Float64s, n_cells: int) -> Int32s:

@@ -17,7 +17,7 @@ class SampleMatch:
 
 @dataclass(frozen=True, slots=True)
 class AdjustmentLine:
-    """What load adjustment did, in words, and how long after the start of the demo."""
+    """What load adjustment did, in words, and the time since the start of the demo."""
 
     elapsed_s: float
     words: str

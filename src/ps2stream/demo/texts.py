@@ -6,7 +6,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ps2stream.demo.sampling import Int32s
+from ps2stream.arrays import Int32s
 from ps2stream.demo.vocabulary import N_HANDLES, Vocabulary
 
 # Words a text, log-normal: chosen for 11 distinct terms on average and 21 at the 95th percentile.

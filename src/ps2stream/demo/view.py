@@ -81,6 +81,6 @@ def open_view(stream: TextIO) -> View:
     if not stream.isatty() or not blocks or os.environ.get("TERM", "") in ("", "dumb"):
         return PlainView(stream)
     # Late: plain lines do without rich.
-    from ps2stream.demo.live import LiveView
+    from ps2stream.demo.live_view import LiveView
 
     return LiveView(stream)

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from ps2stream.arrays import Float64s
-from ps2stream.demo.sampling import Int32s, Weighted, WeightedRows
+from ps2stream.arrays import Float64s, Int32s
+from ps2stream.demo.sampling import Weighted, WeightedRows
 from ps2stream.demo.topics import N_WORDS, TOPICS
 
 N_RANKED = 30_000
@@ -63,7 +63,7 @@ class Vocabulary:
 
 def load_vocabulary(city_names: pa.StringArray) -> Vocabulary:
     """Load the most frequent English words with their frequencies."""
-    # Late, for the same reason as in ``places``.
+    # Late, for the same reason as in ``geography``.
     from wordfreq import get_frequency_dict, top_n_list
 
     frequency = get_frequency_dict("en")

@@ -9,14 +9,15 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ps2stream.arrays import Float64s, Int64s
-from ps2stream.demo.geography import KM_PER_DEGREE, load_places
+from ps2stream.arrays import Float64s, Int32s, Int64s
+from ps2stream.demo.geography import load_places
 from ps2stream.demo.interests import Interests
-from ps2stream.demo.sampling import Int32s, Weighted, WeightedRows
+from ps2stream.demo.sampling import Weighted, WeightedRows
 from ps2stream.demo.texts import compose
 from ps2stream.demo.topics import TOPICS
 from ps2stream.demo.vocabulary import load_vocabulary
 from ps2stream.model.schemas import EVENTS, PUBLISH, SUBSCRIBE, UNSUBSCRIBE
+from ps2stream.model.square_region import KM_PER_DEGREE
 
 # Of twelve events ten are publications, one subscribes, one unsubscribes: the paper's mix.
 _EVENTS_PER_SWAP = 12
@@ -72,7 +73,7 @@ class Workload:
         """Make the next ``n`` events of the mix, which leaves the number of live subscriptions as it is.
 
         What a call withdraws was live before the call. With fewer live subscriptions than that, the
-        swaps that cannot take place are publications instead; so is the event of a call for one, as a
+        swaps that cannot be made are publications instead; so is the event of a call for one, as a
         swap takes two.
         """
         n_swaps, self._owed = divmod(n + self._owed, _EVENTS_PER_SWAP)
@@ -143,13 +144,13 @@ class Workload:
         return {"id": _ids("s", numbers)}
 
     def _numbered(self, parts: list[tuple[str, dict[str, pa.Array], int]], kinds: Int64s) -> pa.RecordBatch:
-        """Join the parts, interleave them as ``kinds`` says, and give each event its place in the order."""
+        """Join the parts, interleave them as ``kinds`` says, and number the events in this order."""
         n = len(kinds)
         columns = {"seq": pa.array(np.arange(self._next_seq, self._next_seq + n))}
         self._next_seq += n
-        place = np.empty(n, dtype=np.int64)
-        place[np.argsort(kinds, kind="stable")] = np.arange(n)
-        order = pa.array(place)
+        position = np.empty(n, dtype=np.int64)
+        position[np.argsort(kinds, kind="stable")] = np.arange(n)
+        order = pa.array(position)
         for field in EVENTS:
             if field.name in ("seq", "op"):
                 continue

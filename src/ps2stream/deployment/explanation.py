@@ -11,7 +11,7 @@ from ps2stream.deployment.publication_lookup import KnownPublication
 from ps2stream.deployment.subscription_history import Version
 from ps2stream.model.expressions import parse
 from ps2stream.model.space import Region
-from ps2stream.model.squares import KM_PER_DEGREE
+from ps2stream.model.square_region import KM_PER_DEGREE
 from ps2stream.partitioning.plan import Plan
 from ps2stream.text.frequencies import frequency
 from ps2stream.text.hashing import hash_term

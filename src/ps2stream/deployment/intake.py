@@ -32,14 +32,14 @@ from ps2stream.model.schemas import EVENTS, PUBLICATIONS, PUBLISH, SUBSCRIBE, UN
 from ps2stream.roles.update_compiler import compile_updates
 from ps2stream.text.tokenizer import Tokenizer
 
-Records = list[tuple[Origin, Row]]
+OriginRows = list[tuple[Origin, Row]]
 
 #: Take events, return a rejected record (``seq`` is the row's number) for each that the job would reject.
 Check = Callable[[pa.RecordBatch], pa.RecordBatch]
 
 
 @dataclass(frozen=True, slots=True)
-class Kind:
+class RecordKind:
     """What is taken in: how one is read, which rules it obeys, and how to speak of it."""
 
     op: str
@@ -50,23 +50,23 @@ class Kind:
     needs_id: bool
 
 
-def publications() -> Kind:
+def publications() -> RecordKind:
     def rejected_of(events: pa.RecordBatch) -> pa.RecordBatch:
         return check_publications(events.select(PUBLICATIONS.names))[1]
 
-    return Kind(PUBLISH, "publication", "published", publication_row, rejected_of, needs_id=False)
+    return RecordKind(PUBLISH, "publication", "published", publication_row, rejected_of, needs_id=False)
 
 
-def subscriptions(stop_words: Iterable[str]) -> Kind:
+def subscriptions(stop_words: Iterable[str]) -> RecordKind:
     tokenizer = Tokenizer(stop_words)
 
     def rejected_of(events: pa.RecordBatch) -> pa.RecordBatch:
         return compile_updates(events.select(UPDATES.names), tokenizer)[1]
 
-    return Kind(SUBSCRIBE, "subscription", "subscribed", subscription_row, rejected_of, needs_id=True)
+    return RecordKind(SUBSCRIBE, "subscription", "subscribed", subscription_row, rejected_of, needs_id=True)
 
 
-def unsubscriptions(home: Home) -> Kind:
+def unsubscriptions(home: Home) -> RecordKind:
     def rejected_of(events: pa.RecordBatch) -> pa.RecordBatch:
         ids = events.column("id").to_pylist()
         live = set(live_subscriptions(home, ids).column("id").to_pylist())
@@ -75,7 +75,9 @@ def unsubscriptions(home: Home) -> Kind:
             events, {row: f"no live subscription has the id {quoted(each)}" for row, each in missing.items()}
         )
 
-    return Kind(UNSUBSCRIBE, "subscription", "unsubscribed", unsubscription_row, rejected_of, needs_id=True)
+    return RecordKind(
+        UNSUBSCRIBE, "subscription", "unsubscribed", unsubscription_row, rejected_of, needs_id=True
+    )
 
 
 class Fault(NamedTuple):
@@ -98,7 +100,7 @@ class Accepted(NamedTuple):
 class Checked(NamedTuple):
     """Records of one append, as events; which of them are valid, and what is wrong with the others."""
 
-    records: Records
+    records: OriginRows
     events: pa.RecordBatch
     kept: list[int]
     generated: set[int]
@@ -119,7 +121,7 @@ class Receipts(Protocol):
         ...
 
 
-def check(kind: Kind, records: Records, faults: Iterable[Fault] = ()) -> Checked:
+def check(kind: RecordKind, records: OriginRows, faults: Iterable[Fault] = ()) -> Checked:
     """Apply the rules of the job to records; ``faults`` are those that could not even be read."""
     generated = _complete(kind, records)
     events = pa.RecordBatch.from_pylist([row for _, row in records], schema=EVENTS)
@@ -135,7 +137,7 @@ def check(kind: Kind, records: Records, faults: Iterable[Fault] = ()) -> Checked
     return Checked(records, events, kept, generated, in_order)
 
 
-def _complete(kind: Kind, records: Records) -> set[int]:
+def _complete(kind: RecordKind, records: OriginRows) -> set[int]:
     """Add what the input leaves open; return which records got an id that way."""
     generated = set()
     for number, (_, row) in enumerate(records):
@@ -151,7 +153,7 @@ def _complete(kind: Kind, records: Records) -> set[int]:
 class Intake:
     """Append records of one kind to a journal and report what became of each."""
 
-    kind: Kind
+    kind: RecordKind
     journal: Journal
     receipts: Receipts
     n_accepted: int = field(default=0, init=False)
@@ -160,7 +162,7 @@ class Intake:
 
     def take_lines(self, lines: Iterable[tuple[int, bytes]]) -> None:
         """Take a batch of JSON lines; when this returns, what was acknowledged is on disk."""
-        records: Records = []
+        records: OriginRows = []
         faults: list[Fault] = []
         for number, line in lines:
             self._read(line, number, records, faults)
@@ -168,14 +170,14 @@ class Intake:
 
     def take_document(self, document: bytes) -> None:
         """Take one JSON text as a whole, in batches."""
-        records: Records = []
+        records: OriginRows = []
         faults: list[Fault] = []
         self._read(document, None, records, faults)
         self._take(records[:MAX_LINES], faults)
         for start in range(MAX_LINES, len(records), MAX_LINES):
             self._take(records[start : start + MAX_LINES], [])
 
-    def _read(self, document: bytes, line: int | None, records: Records, faults: list[Fault]) -> None:
+    def _read(self, document: bytes, line: int | None, records: OriginRows, faults: list[Fault]) -> None:
         try:
             for origin, value in objects_in(document, line):
                 try:
@@ -185,7 +187,7 @@ class Intake:
         except BadRecordError as error:
             faults.append(Fault(Origin(line), str(error)))
 
-    def _take(self, records: Records, faults: list[Fault]) -> None:
+    def _take(self, records: OriginRows, faults: list[Fault]) -> None:
         self.add(check(self.kind, records, faults))
 
     def add(self, checked: Checked) -> None:

@@ -8,7 +8,7 @@ from itertools import islice
 from typing import Any, TypeAlias
 
 from ps2stream.deployment.home import Home
-from ps2stream.deployment.intake import Accepted, Checked, Fault, Intake, Kind, Records, check
+from ps2stream.deployment.intake import Accepted, Checked, Fault, Intake, OriginRows, RecordKind, check
 from ps2stream.deployment.line_reader import MAX_LINES
 from ps2stream.deployment.records import BadRecordError, Origin, features_in
 from ps2stream.errors import Rejected
@@ -30,7 +30,7 @@ class Receipt:
     rejected: tuple[Rejected, ...] = ()
 
 
-def submit(home: Home, kind: Kind, values: Iterable[object], on_rejected: OnRejected) -> Receipt:
+def submit(home: Home, kind: RecordKind, values: Iterable[object], on_rejected: OnRejected) -> Receipt:
     """Append records to the journal of a home.
 
     If some are not valid and that is to be raised, none is appended.
@@ -91,8 +91,8 @@ def _chunks(rows: Iterator[tuple[int, object]]) -> Iterator[dict[int, object]]:
         yield chunk
 
 
-def _check(kind: Kind, rows: dict[int, object]) -> _Chunk:
-    records: Records = []
+def _check(kind: RecordKind, rows: dict[int, object]) -> _Chunk:
+    records: OriginRows = []
     faults = []
     for row, value in rows.items():
         try:
@@ -104,7 +104,7 @@ def _check(kind: Kind, rows: dict[int, object]) -> _Chunk:
     return _Chunk(rows, check(kind, records, faults))
 
 
-def _rejected(kind: Kind, chunk: _Chunk) -> Iterator[Rejected]:
+def _rejected(kind: RecordKind, chunk: _Chunk) -> Iterator[Rejected]:
     for fault in chunk.checked.faults:
         row = fault.origin.line
         assert row is not None  # every origin was made of one

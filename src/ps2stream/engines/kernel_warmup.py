@@ -6,9 +6,9 @@ import numpy as np
 import pyarrow as pa
 
 from ps2stream.adjusting.controller import LoadController
-from ps2stream.adjusting.recent import CellEvidence, Recent
+from ps2stream.adjusting.recent_sample import CellEvidence, RecentSample
 from ps2stream.adjusting.repartitioning import consider
-from ps2stream.balance.halves import divide, merged_load
+from ps2stream.balance.halves import divide_terms, merged_load
 from ps2stream.balance.ownership import Ownership
 from ps2stream.balance.selection import MovableCells, selector_named
 from ps2stream.config import Settings
@@ -45,7 +45,7 @@ def warm() -> None:
         _adjust(engine, controller.recent)
 
 
-def _adjust(engine: InlineEngine, recent: Recent) -> None:
+def _adjust(engine: InlineEngine, recent: RecentSample) -> None:
     """Go through all that load adjustment does; the first real one must not wait for kernels either."""
     registrar = engine.registrar
     plan = registrar.plan
@@ -55,7 +55,7 @@ def _adjust(engine: InlineEngine, recent: Recent) -> None:
     sample = evidence(cell)
     ownership = Ownership(plan)
     owners = ownership.owners_of(cell, sample.clause_terms)
-    divide(sample, STANDARD_COSTS)
+    divide_terms(sample, STANDARD_COSTS)
     merged_load(sample, np.arange(len(owners), dtype=np.int32), 0, 1, STANDARD_COSTS)
     selector_named("gr").select(MovableCells(np.ones(2), np.ones(2, np.int64)), 1.0)
     ownership.hand_over(np.arange(plan.grid.n_cells), int(owners[0]), 1 - int(owners[0]))

@@ -19,7 +19,7 @@ from ps2stream.sources.event_log import EventLog
 
 
 class Replayed(NamedTuple):
-    """What a replay came to: its tally, how long it took, and the loads of its last window.
+    """What a replay came to: its tally, its duration, and the loads of its last window.
 
     ``loads`` are as ``status_of`` gives them; None where the load is not adjusted.
     """

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from ps2stream.errors import JournalError
 
-#: How long a statement waits for another process's transaction before it gives up.
+#: The time that a statement waits for another process's transaction before it gives up.
 BUSY_TIMEOUT_S = 60.0
 
 _TRUNCATION_TIMEOUT_MS = 2_000
@@ -49,7 +49,7 @@ _PAGE_BYTES = 8192
 def create(path: Path) -> None:
     """Create an empty journal database and its directory, unless there is one.
 
-    It is built aside and linked into place, so that no process ever sees half of it and of
+    It is built aside and then linked to its name, so that no process ever sees half of it and of
     several creators one wins.
     """
     with explained(path):

@@ -19,7 +19,14 @@ import pyarrow as pa
 from ps2stream.errors import JournalError
 from ps2stream.files import AnyPath, absolute
 from ps2stream.journal import database
-from ps2stream.journal.packets import JournalPacket, PacketSpan, checksum, cut_to_packets, encode, verify
+from ps2stream.journal.packets import (
+    JournalPacket,
+    PacketSpan,
+    checksum,
+    cut_to_packets,
+    encode_packet,
+    verify,
+)
 from ps2stream.model.events import conform
 from ps2stream.model.schemas import EVENTS
 
@@ -261,7 +268,7 @@ def _store(connection: sqlite3.Connection, events: pa.Table, end: End) -> Append
     position, last_seq = end.position, end.seq
     for batch in cut_to_packets(events):
         position += 1
-        packet = encode(batch).placed(position, appended_us)
+        packet = encode_packet(batch).at_position(position, appended_us)
         last_seq = packet.last_seq
         connection.execute(
             _INSERT,

@@ -31,7 +31,7 @@ _HEADER = struct.Struct("<6q")
 
 @dataclass(frozen=True, slots=True)
 class EncodedPacket:
-    """Events as bytes, without a place in a journal; an empty half is None."""
+    """Events as bytes, without a position in a journal; an empty half is None."""
 
     first_seq: int
     last_seq: int
@@ -40,8 +40,8 @@ class EncodedPacket:
     updates: bytes | None
     publications: bytes | None
 
-    def placed(self, position: int, appended_us: int) -> JournalPacket:
-        """Give the packet its place in a journal."""
+    def at_position(self, position: int, appended_us: int) -> JournalPacket:
+        """Give the packet its position in a journal."""
         return JournalPacket(
             position=position,
             first_seq=self.first_seq,
@@ -99,7 +99,7 @@ def cut_to_packets(events: pa.Table) -> Iterator[pa.RecordBatch]:
         start += part.num_rows
 
 
-def encode(events: pa.RecordBatch) -> EncodedPacket:
+def encode_packet(events: pa.RecordBatch) -> EncodedPacket:
     """Encode at least one event, with increasing seqs, as a packet.
 
     Each kind keeps only its own columns: what a publish event says under ``expression`` is dropped.

@@ -1,4 +1,4 @@
-"""Find the place of a seq in a journal."""
+"""Find the position of a seq in a journal."""
 
 from __future__ import annotations
 

@@ -47,13 +47,13 @@ class Kernel(CPUDispatcher):  # type: ignore[misc]  # numba has no types
         Kernel.n_known += 1
 
     @functools.cached_property
-    def _part(self) -> Part:
+    def _part(self) -> KernelPart:
         options = {**self.targetoptions, "no_cpython_wrapper": True}
-        return Part(self.py_func, {}, options)
+        return KernelPart(self.py_func, {}, options)
 
     @property
     def _numba_type_(self) -> Any:
-        """Give other kernels the part in place of the whole."""
+        """Give other kernels the part instead of the whole."""
         return self._part._numba_type_
 
     def add_overload(self, result: Any) -> None:
@@ -63,7 +63,7 @@ class Kernel(CPUDispatcher):  # type: ignore[misc]  # numba has no types
             result.codegen.set_env(environment.env_name, environment)
 
 
-class Part(CPUDispatcher):  # type: ignore[misc]
+class KernelPart(CPUDispatcher):  # type: ignore[misc]
     """A kernel as other kernels see it; Python cannot call it."""
 
     def get_call_template(self, args: Any, kws: Any) -> Any:
@@ -84,7 +84,7 @@ class _Count(numba.core.event.Listener):  # type: ignore[misc]
 
     def on_end(self, event: Any) -> None:
         dispatcher = event.data["dispatcher"]
-        if isinstance(dispatcher, Kernel | Part) and dispatcher.py_func not in self._compiled:
+        if isinstance(dispatcher, Kernel | KernelPart) and dispatcher.py_func not in self._compiled:
             self._compiled.add(dispatcher.py_func)
             self._on_kernel(len(self._compiled), Kernel.n_known)
 

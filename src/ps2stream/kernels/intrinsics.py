@@ -71,10 +71,10 @@ def _copy_word_code(typing: Any, target: Any, to: Any, source: Any, at: Any) -> 
     return numba.void(target, numba.int64, source, numba.int64), generate
 
 
-def _address(context: Any, builder: Any, signature: Any, arguments: Any, place: int) -> Any:
-    """Return where an entry lies; the arguments from ``place`` on are its array and its index."""
-    array = context.make_array(signature.args[place])(context, builder, arguments[place])
-    return builder.gep(array.data, [arguments[place + 1]])
+def _address(context: Any, builder: Any, signature: Any, arguments: Any, argument: int) -> Any:
+    """Return where an entry lies; the arguments from ``argument`` on are its array and its index."""
+    array = context.make_array(signature.args[argument])(context, builder, arguments[argument])
+    return builder.gep(array.data, [arguments[argument + 1]])
 
 
 @numba.extending.overload(prefetch, strict=False)  # type: ignore[untyped-decorator]

@@ -6,7 +6,7 @@
     records    a subscription in a cache line or two: state, seqs, region, clauses
     posting    one word that rejects most publications without leaving its list
     lists      the hash table from (cell, term) to lists of postings, and the chunks they lie in
-    seqs       the map from a subscription's seq to its record
+    seq_map    the map from a subscription's seq to its record
     post       post a record under the first term of every clause; divide lists that are crowded
     insert     store, end and drop subscriptions
     probe      match publications, a block at a time, with memory fetched ahead

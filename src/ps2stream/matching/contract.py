@@ -29,7 +29,7 @@ class Subscriptions(NamedTuple):
     terms: UInt64s
 
 
-#: Bits of ``Probes.owned``; their order is that of grid^t's versions, newest first.
+#: Bits of ``Probes.owned``; their order is that of the plans of a Routing, newest first.
 OWNED_NOW, OWNED_BEFORE = 1, 2
 
 

@@ -48,7 +48,7 @@ from ps2stream.matching.layout import (
     initial_sizes,
     needed_sizes,
 )
-from ps2stream.matching.lists import LENGTH, LIST, move_lists, table_size
+from ps2stream.matching.lists import LENGTH, LIST, list_table_size, move_lists
 from ps2stream.matching.probe import probe
 from ps2stream.matching.records import (
     SHORT_CLAUSES,
@@ -58,7 +58,7 @@ from ps2stream.matching.records import (
     unpack,
     views_of,
 )
-from ps2stream.matching.seqs import find_records, is_map_full, map_size, refill_map
+from ps2stream.matching.seq_map import find_records, is_map_full, map_size, refill_seq_map
 from ps2stream.model.space import Grid
 
 #: Capacity for matches grows up to this many.
@@ -168,7 +168,7 @@ class GI2:
             "records": n_words,
             "ends": 2 * n_ends,
             "postings": n_pool,
-            "list_table": table_size(n_lists),
+            "list_table": list_table_size(n_lists),
             "map_record": map_size(n_records),
         }
         new = create_struct(GI2Arrays, DTYPES, sizes, storage)
@@ -178,7 +178,7 @@ class GI2:
         while not copy_lists(old, new, moves):
             larger = storage.create("list_table", np.uint64, 2 * len(new.list_table))
             new = new._replace(list_table=larger)
-        refill_map(new.head, views_of(new.records, new.ends), new.map_record)
+        refill_seq_map(new.head, views_of(new.records, new.ends), new.map_record)
         new.head[TABLE_SIZE], new.head[MAP_SIZE] = len(new.list_table), len(new.map_record)
         new.head[FREE:] = 0
         return GI2(self.settings, storage, new)
@@ -243,7 +243,7 @@ class GI2:
             refilled = self._storage.create("map_record", np.uint32, size)
             self._arrays = arrays = self._arrays._replace(map_record=refilled)
             head[MAP_SIZE] = size
-            refill_map(head, views_of(arrays.records, arrays.ends), refilled)
+            refill_seq_map(head, views_of(arrays.records, arrays.ends), refilled)
 
     def _make_room_for_postings(self) -> None:
         arrays = self._arrays

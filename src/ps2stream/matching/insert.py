@@ -24,14 +24,14 @@ from ps2stream.matching.records import (
     Records,
     is_live,
     next_record,
-    pack,
     seqs_at,
     set_end,
     set_gone,
     size_at,
     views_of,
+    write_record,
 )
-from ps2stream.matching.seqs import find_seq, prefetch_seq, record_at, set_record
+from ps2stream.matching.seq_map import find_seq, prefetch_seq, record_at, set_record
 from ps2stream.model.space import NO_LIMIT, Grid, cell_seed, cover
 
 #: This many subscriptions ahead the memory they will need is prefetched.
@@ -39,7 +39,7 @@ _AHEAD = 8
 
 
 @kernel
-def count_cells(
+def count_in_cells(
     cells: tuple[Int64s, Int64s], counters: Grid, records: Records, record: int, sign: int
 ) -> None:
     """Add (or subtract) a subscription to the counters of the grid^t cells it overlaps.
@@ -130,12 +130,12 @@ def insert(
         if record_at(arrays.map_record, records, at) >= 0:
             continue
         record = head[N_WORDS]
-        head[N_WORDS] = pack(records, record, subs, row)
+        head[N_WORDS] = write_record(records, record, subs, row)
         if subs.seq_to[row] != FOREVER:
             set_end(head, records, record, subs.seq_to[row])
         set_record(arrays.map_record, records, at, subs.seq_from[row], record)
         head[N_RECORDS] += 1
-        count_cells(cells, counters, records, record, 1)
+        count_in_cells(cells, counters, records, record, 1)
         head[LAST_RECORD] = record
         head[PENDING] = 1
         if not _post_last(lists, records, grid, limits, scratch):
@@ -178,7 +178,7 @@ def end(arrays: GI2Arrays, counters: Grid, seq_from: Int64s, seq_to: Int64s) -> 
             continue
         if is_live(records, record):
             arrays.head[N_ENDED] += 1
-            count_cells(cells, counters, records, record, -1)
+            count_in_cells(cells, counters, records, record, -1)
         set_end(arrays.head, records, record, seq_to[i])
     return n_found
 
@@ -201,7 +201,7 @@ def drop(arrays: GI2Arrays, counters: Grid, seq_from: Int64s) -> int:
         n_found += 1
         if is_live(records, record):
             arrays.head[N_ENDED] += 1
-            count_cells(cells, counters, records, record, -1)
+            count_in_cells(cells, counters, records, record, -1)
         # The map still leads here, but whoever comes sees that it is gone.
         set_gone(records, record)
     return n_found
@@ -215,5 +215,5 @@ def recount_cells(arrays: GI2Arrays, counters: Grid) -> None:
     record = 0
     for _ in range(arrays.head[N_RECORDS]):
         if is_live(records, record):
-            count_cells(cells, counters, records, record, 1)
+            count_in_cells(cells, counters, records, record, 1)
         record = next_record(records.words, record)

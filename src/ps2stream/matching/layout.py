@@ -37,7 +37,7 @@ class GI2Arrays(NamedTuple):
     ends: Int64s  # two words for each that has ended: seq_from, seq_to
     postings: UInt64s  # see matching.posting
     list_table: UInt64s  # see matching.lists
-    map_record: UInt32s  # see matching.seqs
+    map_record: UInt32s  # see matching.seq_map
     cell_publications: Int64s
     cell_lookups: Int64s
     cell_candidates: Int64s
@@ -78,7 +78,7 @@ def initial_sizes(n_subs: int, n_cells: int) -> dict[str, int]:
 
 
 def needed_sizes(arrays: GI2Arrays, n_cells: int) -> dict[str, int]:
-    """Say how long the arrays have to be for what ``head`` counts."""
+    """Return the least lengths of the arrays for what ``head`` counts."""
     head = arrays.head
     if len(head) < HEAD_SIZE:
         return {"head": HEAD_SIZE}

@@ -33,7 +33,7 @@ _TAIL, _TAIL_SHARE = 256, 64
 _FULL_PERCENT = 85
 
 
-def table_size(n_lists: int) -> int:
+def list_table_size(n_lists: int) -> int:
     """Return how many words a table takes for this many lists: with capacity for a tenth more."""
     n_homes = n_lists * 110 // _FULL_PERCENT + 16
     return 2 * (n_homes + max(_TAIL, n_homes // (_TAIL_SHARE - 1) + 1))

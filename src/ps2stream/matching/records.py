@@ -112,7 +112,7 @@ def set_gone(records: Records, record: int) -> None:
 
 
 @kernel
-def pack(records: Records, record: int, subs: Subscriptions, row: int) -> int:
+def write_record(records: Records, record: int, subs: Subscriptions, row: int) -> int:
     """Write a live subscription; return the position behind it."""
     first, last = subs.clause_offsets[row], subs.clause_offsets[row + 1]
     longest = 0

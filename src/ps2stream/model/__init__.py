@@ -3,8 +3,8 @@
     publications, subscriptions, matches   the values that Python users hold
     expressions   keywords with AND, OR and parentheses, kept in disjunctive normal form
     space         regions, points, grids, and the cells that a region touches
-    squares       a region around a point, in kilometres
-    limits        how long ids, texts and expressions may be
+    square_region  a region around a point, in kilometres
+    limits        the greatest lengths of ids, texts and expressions
     rejections    what a call from Python does with events that are not accepted
     schemas       the Arrow schemas of events, matches and rejected records
     events        the border: records are checked here, once, and bad ones leave with a reason

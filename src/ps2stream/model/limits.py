@@ -1,4 +1,4 @@
-"""How long the strings of an event may be, in bytes of UTF-8.
+"""The greatest lengths of an event's strings, in bytes of UTF-8.
 
 What one event costs has to be bounded: a record that takes minutes, or all memory, would stop everybody's
 stream, and again after every restart. The parser of expressions and the oracle share these limits.

@@ -7,12 +7,12 @@ from collections.abc import Sequence
 import numpy as np
 
 from ps2stream.arrays import Int32s, Int64s, UInt64s
-from ps2stream.partitioning.growth import Ground, Region, Unit
-from ps2stream.partitioning.kdt_tree import KdtTree, Node, Part, SpaceLeaf, Split, TextLeaf
+from ps2stream.partitioning.growth import Ground, TreeRegion, Unit
+from ps2stream.partitioning.kdt_tree import KdtTree, Node, SpaceLeaf, Split, TermPart, TextLeaf
 from ps2stream.partitioning.plan import H1
 
 
-def flatten(ground: Ground, root: Region, units: Sequence[Unit], workers: Int32s) -> tuple[KdtTree, H1]:
+def flatten(ground: Ground, root: TreeRegion, units: Sequence[Unit], workers: Int32s) -> tuple[KdtTree, H1]:
     """Return the tree and its flat form; ``workers`` are those of the units."""
     return _Flattening(ground, units, workers).run(root)
 
@@ -27,11 +27,11 @@ class _Flattening:
         self._terms: list[UInt64s] = []
         self._workers: list[Int32s] = []
         self._defaults: list[Int64s] = []
-        self._units: dict[Region, list[tuple[Unit, int]]] = {}
+        self._units: dict[TreeRegion, list[tuple[Unit, int]]] = {}
         for unit, worker in zip(units, workers.tolist(), strict=True):
             self._units.setdefault(unit.region, []).append((unit, worker))
 
-    def run(self, root: Region) -> tuple[KdtTree, H1]:
+    def run(self, root: TreeRegion) -> tuple[KdtTree, H1]:
         tree = KdtTree(self._ground.grid, self._node(root))
         h1 = H1(
             self._owner.reshape(-1),
@@ -43,7 +43,7 @@ class _Flattening:
         )
         return tree, h1
 
-    def _node(self, region: Region) -> Node:
+    def _node(self, region: TreeRegion) -> Node:
         box = region.held.box
         if region.halves is not None and region.cut is not None:
             low, high = map(self._node, region.halves)
@@ -58,11 +58,12 @@ class _Flattening:
         cells[:] = -1 - table
         self._add_table(region, units, owners)
         parts = [
-            Part(worker, 0 if unit.terms is None else len(unit.terms), unit.load) for unit, worker in units
+            TermPart(worker, 0 if unit.terms is None else len(unit.terms), unit.load)
+            for unit, worker in units
         ]
         return TextLeaf(box, table, tuple(parts))
 
-    def _add_table(self, region: Region, units: list[tuple[Unit, int]], owners: list[int]) -> None:
+    def _add_table(self, region: TreeRegion, units: list[tuple[Unit, int]], owners: list[int]) -> None:
         rows = [(unit.terms, worker) for unit, worker in units if unit.terms is not None]
         positions = np.concatenate([terms for terms, _ in rows])
         workers = np.concatenate([np.full(len(terms), worker, np.int32) for terms, worker in rows])

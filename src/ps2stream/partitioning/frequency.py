@@ -17,7 +17,7 @@ from ps2stream.partitioning.plan import Plan, owners_of_terms
 from ps2stream.partitioning.sample import Sample, digest_of
 from ps2stream.partitioning.text_split import all_terms, term_weights
 
-#: Terms that get a place in the table of owners, the heaviest ones. The rest is many and light:
+#: Terms that get an entry in the table of owners, the heaviest ones. The rest is many and light:
 #: spread by their hashes over 64 workers they add less than 1 % to the largest load.
 MAX_TERMS = 20_000
 

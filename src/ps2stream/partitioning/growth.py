@@ -21,7 +21,7 @@ from ps2stream.partitioning.space_split import (
     Cut,
     Held,
     count_held,
-    divide,
+    cut_box,
     looks_of,
     median_cut,
     weights_of,
@@ -33,7 +33,7 @@ from ps2stream.partitioning.text_split import TermTable, some_terms, split_terms
 class Unit:
     """A box, or some terms of a box: what one worker gets as a whole."""
 
-    region: Region
+    region: TreeRegion
     terms: Int64s | None  # rows of the region's table; None: all of the box
     publications: Int64s  # those of the sample that reach it
     subscriptions: Int64s
@@ -43,17 +43,17 @@ class Unit:
 
 
 @dataclass(slots=True, eq=False)
-class Region:
+class TreeRegion:
     """A node of the tree: cut in two, or a leaf that is one unit or has a unit for each set of its terms."""
 
     held: Held
     is_text: bool = False  # in the paper's N_t
     cut: Cut | None = None
-    halves: tuple[Region, Region] | None = None
+    halves: tuple[TreeRegion, TreeRegion] | None = None
     counts: Counts | None = None
     table: TermTable | None = None
 
-    def leaves(self) -> Iterator[Region]:
+    def leaves(self) -> Iterator[TreeRegion]:
         if self.halves is None:
             yield self
         else:
@@ -70,27 +70,27 @@ class Ground:
         self.cells: Cells = cells_of(grid, digest.lon, digest.lat, digest.bounds)
         self.rates: Rates = rates_of(costs, digest.live_weight, digest.churn_weight)
 
-    def everything(self) -> Region:
+    def everything(self) -> TreeRegion:
         """Return the root: the whole grid with all of the sample."""
-        return Region(all_held(self.grid, self.digest))
+        return TreeRegion(all_held(self.grid, self.digest))
 
     def load(self, counts: Counts) -> float:
         return float(load_of(self.rates, *map(float, counts)))
 
-    def similarity(self, region: Region) -> float:
+    def similarity(self, region: TreeRegion) -> float:
         return similarity(self.digest, region.held.publications, region.held.subscriptions)
 
-    def halves(self, region: Region, cut: Cut) -> tuple[Region, Region]:
-        low, high = divide(self.cells, region.held, cut)
-        return Region(low, region.is_text), Region(high, region.is_text)
+    def halves(self, region: TreeRegion, cut: Cut) -> tuple[TreeRegion, TreeRegion]:
+        low, high = cut_box(self.cells, region.held, cut)
+        return TreeRegion(low, region.is_text), TreeRegion(high, region.is_text)
 
-    def median_cuts(self, region: Region) -> list[Cut]:
+    def median_cuts(self, region: TreeRegion) -> list[Cut]:
         """Return where half of the publications lie on either side, in x and in y."""
         weights = np.ones(len(region.held.publications))
         cuts = [median_cut(self.cells, region.held, axis, weights) for axis in (0, 1)]
         return [cut for cut in cuts if cut is not None]
 
-    def best_cut(self, region: Region) -> tuple[Cut, tuple[Region, Region]] | None:
+    def best_cut(self, region: TreeRegion) -> tuple[Cut, tuple[TreeRegion, TreeRegion]] | None:
         """Cut where half of the load lies on either side, in the direction whose heavier half is lighter."""
         # By the paper's formula all publications of a region cost the same.
         match = 0.0 if self.rates.is_paper else self.rates.match
@@ -106,25 +106,25 @@ class Ground:
                 found = heavier, cut, halves
         return found and (found[1], found[2])
 
-    def whole(self, region: Region) -> Unit:
+    def whole(self, region: TreeRegion) -> Unit:
         """Make one unit of a region."""
         counts, held = self.counts(region), region.held
         reaching = held.publications[looks_of(self.digest, held) > 0.0]
         return Unit(region, None, reaching, held.subscriptions, counts, self.load(counts))
 
-    def counts(self, region: Region) -> Counts:
+    def counts(self, region: TreeRegion) -> Counts:
         """Count what reaches the owner of a region, once."""
         if region.counts is None:
             region.counts = count_held(self.digest, region.held)
         return region.counts
 
-    def table(self, region: Region) -> TermTable:
+    def table(self, region: TreeRegion) -> TermTable:
         """Invert what a region holds, once."""
         if region.table is None:
             region.table = term_table(self.digest, region.held.publications, region.held.subscriptions)
         return region.table
 
-    def text_units(self, region: Region, terms: Int64s | None, n_parts: int) -> list[Unit]:
+    def text_units(self, region: TreeRegion, terms: Int64s | None, n_parts: int) -> list[Unit]:
         """Divide terms of a region (all, or some rows of its table); sets without any are left out."""
         table = self.table(region)
         rows = np.arange(len(table.terms)) if terms is None else terms
@@ -145,11 +145,11 @@ class Ground:
 class Divisions:
     """What a region would cost in any number of parts, by space and by text; each is worked out once."""
 
-    def __init__(self, ground: Ground, region: Region) -> None:
+    def __init__(self, ground: Ground, region: TreeRegion) -> None:
         self.region = region
         self._ground = ground
         load = ground.load(ground.counts(region))
-        self._splits: list[tuple[Region, Cut, tuple[Region, Region]]] = []
+        self._splits: list[tuple[TreeRegion, Cut, tuple[TreeRegion, TreeRegion]]] = []
         self._by_space = [load]
         self._by_text = {1: load}
         # Of leaves with the same load the one that came first is cut first.

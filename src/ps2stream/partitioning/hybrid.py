@@ -13,7 +13,7 @@ import numpy as np
 from ps2stream.model.space import Grid
 from ps2stream.partitioning.flatten import flatten
 from ps2stream.partitioning.grid import DENSE, PLAN_BITS, dense_bounds
-from ps2stream.partitioning.growth import Divisions, Ground, Region, Unit
+from ps2stream.partitioning.growth import Divisions, Ground, TreeRegion, Unit
 from ps2stream.partitioning.load import STANDARD_COSTS, Costs
 from ps2stream.partitioning.merge import Merged, merge_units
 from ps2stream.partitioning.plan import Estimate, Plan, balance_of
@@ -67,7 +67,7 @@ class HybridPartitioner:
 class Partitioned:
     """What Algorithm 1 returns: the tree, its units and the worker of each."""
 
-    root: Region
+    root: TreeRegion
     units: list[Unit]
     merged: Merged
 
@@ -112,7 +112,7 @@ def can_balance(units: list[Unit], n_workers: int, sigma: float) -> bool:
     return _by_load(max(units, key=_by_load)) <= sigma * sum(map(_by_load, units)) / n_workers
 
 
-def separate(ground: Ground, root: Region, settings: HybridSettings, most: int) -> list[Region]:
+def separate(ground: Ground, root: TreeRegion, settings: HybridSettings, most: int) -> list[TreeRegion]:
     """Find the regions where publications and subscriptions differ in their words; mark those of N_t."""
     undecided, decided = deque([root]), []  # Line 2.
     while undecided:  # Line 3.

@@ -20,7 +20,7 @@ from ps2stream.partitioning.kdt_tree import Box, KdtTree, Node, SpaceLeaf, Split
 from ps2stream.partitioning.load import STANDARD_COSTS, Costs, Rates, load_of, rates_of
 from ps2stream.partitioning.plan import Plan, owners_of_cells
 from ps2stream.partitioning.sample import Cells, Digest, Sample, cells_of, digest_of
-from ps2stream.partitioning.space_split import Cut, Held, count_held, divide
+from ps2stream.partitioning.space_split import Cut, Held, count_held, cut_box
 
 
 class KdTreePartitioner:
@@ -124,7 +124,7 @@ class _Planting:
         if cut is None:
             load = load_of(self._rates, *map(float, count_held(self._digest, held)))
             return SpaceLeaf(held.box, next(self._workers), float(load))
-        low, high = divide(self._cells, held, cut)
+        low, high = cut_box(self._cells, held, cut)
         return Split(held.box, cut.axis, cut.at, self.node(low), self.node(high))
 
 

@@ -41,7 +41,7 @@ class SpaceLeaf:
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class TermPart:
     """One set of a text leaf's terms."""
 
     worker: int
@@ -55,7 +55,7 @@ class TextLeaf:
 
     box: Box
     table: int
-    parts: tuple[Part, ...]
+    parts: tuple[TermPart, ...]
 
     @property
     def load(self) -> float:
@@ -143,4 +143,4 @@ def _node_of(values: dict[str, Any]) -> Node:
         return Split(box, values["split"], values["cut"], _node_of(values["low"]), _node_of(values["high"]))
     if "worker" in values:
         return SpaceLeaf(box, values["worker"], values["load"])
-    return TextLeaf(box, values["table"], tuple(Part(*part) for part in values["parts"]))
+    return TextLeaf(box, values["table"], tuple(TermPart(*part) for part in values["parts"]))

@@ -39,7 +39,7 @@ class H1(NamedTuple):
 
     ``cell_owner[cell]`` is a worker, or ``-1 - t`` where text table ``t`` decides: the worker
     of the term in it, and for terms it does not hold a stable hash over its default workers.
-    Numbers beyond the tables stand for tables with other workers in place of some: what load adjustment
+    Numbers beyond the tables stand for tables that name other workers for some: what load adjustment
     leaves behind when it moves a cell. A whole table each would soon be more than all subscriptions.
     """
 

@@ -17,7 +17,7 @@ from ps2stream.partitioning.grid import DENSE, PLAN_BITS, all_held, deal_out, de
 from ps2stream.partitioning.load import STANDARD_COSTS, Costs, load_of, rates_of
 from ps2stream.partitioning.plan import Plan, owners_of_cells
 from ps2stream.partitioning.sample import Cells, Sample, cells_of, digest_of
-from ps2stream.partitioning.space_split import Cut, Held, count_held, divide
+from ps2stream.partitioning.space_split import Cut, Held, count_held, cut_box
 
 
 class RTreePartitioner:
@@ -80,6 +80,6 @@ def even_lines(cells: Cells, held: Held, axis: int, n_parts: int) -> list[int]:
 def _cut_up(cells: Cells, held: Held, axis: int, n_parts: int) -> list[Held]:
     parts = []
     for line in even_lines(cells, held, axis, n_parts):
-        low, held = divide(cells, held, Cut(axis, line))
+        low, held = cut_box(cells, held, Cut(axis, line))
         parts.append(low)
     return [*parts, held]

@@ -70,17 +70,17 @@ def median_cut(cells: Cells, held: Held, axis: int, weights: Float64s) -> Cut | 
     return Cut(axis, first + at + 1)
 
 
-def divide(cells: Cells, held: Held, cut: Cut) -> tuple[Held, Held]:
+def cut_box(cells: Cells, held: Held, cut: Cut) -> tuple[Held, Held]:
     """Cut a box; a region on the line is held on both sides."""
     low, high = held.box.halves(cut.axis, cut.at)
     is_low = (cells.column, cells.row)[cut.axis][held.publications] < cut.at
     return (
-        Held(low, held.publications[is_low], touching(cells, held.subscriptions, low)),
-        Held(high, held.publications[~is_low], touching(cells, held.subscriptions, high)),
+        Held(low, held.publications[is_low], touching_box(cells, held.subscriptions, low)),
+        Held(high, held.publications[~is_low], touching_box(cells, held.subscriptions, high)),
     )
 
 
-def touching(cells: Cells, subscriptions: Int64s, box: Box) -> Int64s:
+def touching_box(cells: Cells, subscriptions: Int64s, box: Box) -> Int64s:
     """Return the subscriptions whose regions touch a box."""
     kept: Int64s = subscriptions[_touching(cells, subscriptions, box)]
     return kept

@@ -68,7 +68,7 @@ def find_id(ids: IdMap, key: np.uint64, data: UInt8s, start: int, stop: int) -> 
 
 
 @kernel
-def _ask_for_place(ids: IdMap, key: np.uint64) -> None:
+def _prefetch_slot(ids: IdMap, key: np.uint64) -> None:
     slot = signed(key) & (len(ids.hashes) - 1)
     prefetch(ids.hashes, slot)
     prefetch(ids.versions, slot)
@@ -83,7 +83,7 @@ def apply(arrays: RegistryArrays, updates: IdUpdates, verdicts: Verdicts) -> Non
     version, n_bytes, n_ended, n_ids = head[N_VERSIONS], head[N_ID_BYTES], head[N_ENDED], head[N_IDS]
     for row in range(len(keys)):
         if row + _AHEAD < len(keys):
-            _ask_for_place(ids, keys[row + _AHEAD])
+            _prefetch_slot(ids, keys[row + _AHEAD])
         start, stop = offsets[row], offsets[row + 1]
         slot = find_id(ids, keys[row], data, start, stop)
         current = signed(ids.versions[slot]) - 1
@@ -109,13 +109,13 @@ def apply(arrays: RegistryArrays, updates: IdUpdates, verdicts: Verdicts) -> Non
 
 
 @kernel
-def refill_map(arrays: RegistryArrays, hashes: UInt64s) -> None:
+def refill_id_map(arrays: RegistryArrays, hashes: UInt64s) -> None:
     """Enter all versions into an emptied map; a later version of an id replaces an earlier one."""
     ids = id_map_of(arrays)
     n_ids = 0
     for version in range(len(hashes)):
         if version + _AHEAD < len(hashes):
-            _ask_for_place(ids, hashes[version + _AHEAD])
+            _prefetch_slot(ids, hashes[version + _AHEAD])
         start, stop = ids.names[2 * version + 1], ids.names[2 * version + 3]
         slot = find_id(ids, hashes[version], ids.id_data, start, stop)
         n_ids += ids.versions[slot] == 0

@@ -21,7 +21,7 @@ from ps2stream.arrow import COPY_MARGIN, buffer_for, spans_of, string_array
 from ps2stream.errors import StateError
 from ps2stream.matching.contract import FOREVER
 from ps2stream.model.schemas import BEFORE_ALL_SEQS
-from ps2stream.registry.apply import apply, hash_ids, refill_map
+from ps2stream.registry.apply import apply, hash_ids, refill_id_map
 from ps2stream.registry.layout import (
     DTYPES,
     INITIAL_SIZES,
@@ -129,7 +129,7 @@ class Registry:
         return self._bounds()[versions].reshape(-1)
 
     def repost(self, seqs: Int64s, postings: Postings) -> None:
-        """Put other posting terms in place of those of versions; each has as many as before."""
+        """Replace the posting terms of versions; each has as many as before."""
         arrays = self._arrays
         versions = self.versions_of(seqs)
         starts, counts = arrays.posting_offsets[versions], np.diff(postings.offsets)
@@ -220,7 +220,7 @@ class Registry:
             map_hash=self._storage.create("map_hash", np.uint64, size),
             map_version=self._storage.create("map_version", np.uint32, size),
         )
-        refill_map(self._arrays, hashes)
+        refill_id_map(self._arrays, hashes)
 
     def _extend_directory(self, first: int) -> None:
         """Enter the versions from ``first`` on; make all intervals longer when they have become too many."""

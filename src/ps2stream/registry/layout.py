@@ -1,7 +1,7 @@
 """The registry's memory: every version of every subscription that can still match.
 
 Versions are appended in the order of their seq. A directory says which is the first version of each
-interval of seqs, all intervals being equally long, and where seqs come evenly the place within it can be
+interval of seqs, all intervals being equally long, and where seqs come evenly the position within it can be
 computed: a seq is found with one access instead of a bisection. What that access brings is all that naming
 needs but the bytes of the id. A table by id finds the newest version of an id.
 """
@@ -62,7 +62,7 @@ INITIAL_SIZES = {
 
 
 def needed_sizes(arrays: RegistryArrays) -> dict[str, int]:
-    """Say how long the arrays have to be for what ``head`` counts."""
+    """Return the least lengths of the arrays for what ``head`` counts."""
     head = arrays.head
     if len(head) < HEAD_SIZE:
         return {"head": HEAD_SIZE}

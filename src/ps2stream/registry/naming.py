@@ -144,7 +144,7 @@ def find_versions(directory: Directory, seqs: Int64s, versions: Int64s) -> bool:
 
 @kernel
 def find_ids(directory: Directory, seqs: Int64s, starts: Int64s, lengths: Int32s) -> int:
-    """Say where the ids of seqs start, and how long they are.
+    """Return the starts and the lengths of the ids of seqs.
 
     Return how many bytes they take in all, or -1 if a seq is not known.
     """

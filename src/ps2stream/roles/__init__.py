@@ -14,7 +14,7 @@ may call it again after a crash. That is harmless, because each role is a functi
 indexes that the log can rebuild.
 
     update_compiler  expressions become clauses of hashed terms: the expensive part, done in parallel
-    registrar        the one place where subscriptions begin and end; decides in the order of seq
+    registrar        where all subscriptions begin and end; decides in the order of seq
     dispatcher       tokenises publications and sends each to the workers that own one of its live terms
     worker           keeps one part of the subscriptions and finds matches with it
     merger           orders and names what workers found

@@ -114,7 +114,7 @@ def workers_column(marks: Destinations) -> pa.Array:
     return large_lists(pa.array(values), offsets)
 
 
-def touching(grid: Grid, bounds: Float64s, cells: Int64s) -> Int64s:
+def touching_cells(grid: Grid, bounds: Float64s, cells: Int64s) -> Int64s:
     """List the regions (four numbers each) that touch one of some cells."""
     side = 1 << grid.bits
     chosen = np.zeros(grid.n_cells, np.int32)

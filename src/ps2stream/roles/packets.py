@@ -56,8 +56,8 @@ WORKER = b"worker"
 class PacketKind(StrEnum):
     """What a packet holds."""
 
-    PUBLICATIONS = auto()
-    REJECTED = auto()
+    ROUTED_PUBLICATIONS = auto()
+    REJECTED_RECORDS = auto()
     REPORT = auto()
     COMPILED = auto()
     LOADS = auto()

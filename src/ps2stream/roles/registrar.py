@@ -1,4 +1,4 @@
-"""The registrar: the one place where subscriptions begin and end.
+"""The registrar: where all subscriptions begin and end.
 
 In the paper every dispatcher updates its own H2, and a publication that another dispatcher
 handles can be dropped although a subscription waits for it. Here all updates of a batch pass
@@ -16,7 +16,7 @@ from typing import NamedTuple, Protocol
 import numpy as np
 import pyarrow as pa
 
-from ps2stream.arrays import HeapStorage, Int64s, Storage, frozen
+from ps2stream.arrays import Flags, HeapStorage, Int64s, Storage, frozen
 from ps2stream.arrow import concat, pick, ragged_of
 from ps2stream.errors import StateError, quoted
 from ps2stream.matching.contract import FOREVER, Subscriptions
@@ -43,12 +43,11 @@ from ps2stream.roles.migration import (
     fetched,
     first_terms,
     migrate,
-    touching,
+    touching_cells,
     workers_column,
 )
 from ps2stream.routing.index import GridT
 from ps2stream.routing.layout import Postings
-from ps2stream.routing.route import Flags
 from ps2stream.routing.routing import PlanNumbers, Routing
 from ps2stream.routing.update import Destinations
 from ps2stream.text.frequencies import rarest_first
@@ -159,7 +158,7 @@ class Registrar:
         before = self.routing.newest
         live = self.registry.live_versions()
         live = live[self.registry.seq_from(live) > self.routing.switch_seq]
-        live = live[touching(plan.grid, self.registry.bounds(live), cells)]
+        live = live[touching_cells(plan.grid, self.registry.bounds(live), cells)]
         after = replace(before, grid_t=before.grid_t.adjusted(plan))
         self.routing = replace(self.routing, newest=after)
         postings = self.registry.postings(live)

@@ -43,11 +43,11 @@ Report = DispatcherReport | WorkerReport | MergerReport
 _KINDS = {kind.__name__: kind for kind in (DispatcherReport, WorkerReport, MergerReport)}
 
 
-def to_json(report: Report) -> str:
+def report_to_json(report: Report) -> str:
     return json.dumps({"kind": type(report).__name__, **asdict(report)})
 
 
-def from_json(text: str) -> Report:
+def report_from_json(text: str) -> Report:
     fields: dict[str, Any] = json.loads(text)
     kind = _KINDS[fields.pop("kind")]
     report: Report = kind(**fields)

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ps2stream.arrays import (
+    Flags,
     Float64s,
     HeapStorage,
     Int32s,
@@ -33,7 +34,7 @@ from ps2stream.routing.layout import (
     Postings,
     needed_sizes,
 )
-from ps2stream.routing.route import Flags, fan_out, mark_asked, mark_live, name_owners
+from ps2stream.routing.route import fan_out, mark_asked, mark_live, name_owners
 from ps2stream.routing.routing import Routing
 from ps2stream.routing.tiles import Tiles, tiles_of
 from ps2stream.routing.update import Destinations, count_in, destinations, group, has_capacity, rehash

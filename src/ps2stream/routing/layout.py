@@ -41,7 +41,7 @@ DTYPES = {"head": np.int64, "cells": np.uint64, "terms": np.uint64}
 
 
 def needed_sizes(h2: H2) -> dict[str, int]:
-    """Say how long the arrays have to be for what ``head`` counts."""
+    """Return the least lengths of the arrays for what ``head`` counts."""
     if len(h2.head) < HEAD_SIZE:
         return {"head": HEAD_SIZE}
     return {"cells": int(h2.head[N_PLACES]), "terms": int(h2.head[N_TERM_PLACES])}

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
-from ps2stream.arrays import Float64s, Int32s, Int64s, Ragged, UInt64s
+from ps2stream.arrays import Flags, Float64s, Int32s, Int64s, Ragged, UInt64s
 from ps2stream.kernels import kernel, prefetch, signed
 from ps2stream.model.space import Grid, cell_seed, cell_term_key, column_of, row_of
 from ps2stream.partitioning.plan import H1, default_slot, find_term
 from ps2stream.routing.layout import H2, LEVELS
 from ps2stream.routing.update import count_of, short_key, term_key
-
-Flags = npt.NDArray[np.bool_]
 
 #: Owner of a term that no live subscription is posted under.
 NOBODY = -1
@@ -38,7 +35,7 @@ def mark_live(
 ) -> None:
     """Write for every term of every publication whether a live subscription is posted under it there.
 
-    ``grid`` is that of H2. A block of publications at a time: H2 is far larger than any cache, so the places
+    ``grid`` is that of H2. A block of publications at a time: H2 is far larger than any cache, so the slots
     of all terms of a block are asked for before the first one is read.
     """
     lon, lat = points

@@ -37,12 +37,12 @@ def term_key(term: np.uint64) -> np.uint64:
 
 @kernel
 def find_key(table: UInt64s, key: np.uint64) -> int:
-    """Return the place of a key in a counted set, or the free place where it belongs."""
+    """Return the slot of a key in a counted set, or the free slot where it belongs."""
     last = np.uint64(len(table) - 1)
-    place = key & last
-    while table[place] != np.uint64(0) and table[place] >> _COUNT_BITS != key:
-        place = (place + np.uint64(1)) & last
-    return signed(place)
+    slot = key & last
+    while table[slot] != np.uint64(0) and table[slot] >> _COUNT_BITS != key:
+        slot = (slot + np.uint64(1)) & last
+    return signed(slot)
 
 
 @kernel
@@ -53,7 +53,7 @@ def count_of(table: UInt64s, key: np.uint64) -> int:
 
 @kernel
 def _count(table: UInt64s, key: np.uint64, sign: int, head: Int64s, n_keys: int) -> int:
-    """Count a key once more or less; ``head[n_keys]`` counts keys, and the next place live ones.
+    """Count a key once more or less; ``head[n_keys]`` counts keys, and the next entry live ones.
 
     A count that has reached its limit stays there, and none goes below 0: either would change the key.
     Return by how much the count changed.
@@ -81,23 +81,23 @@ def count_in(h2: H2, grid: Grid, max_cells: int, postings: Postings, start: int,
     head = h2.head
     for row in range(start, len(postings.offsets) - 1):
         first, stop = postings.offsets[row], postings.offsets[row + 1]
-        place = cover(grid, postings.bounds, 4 * row, max_cells)
-        n_entries = (stop - first) * place.n_columns * place.n_rows
+        area = cover(grid, postings.bounds, 4 * row, max_cells)
+        n_entries = (stop - first) * area.n_columns * area.n_rows
         if not has_capacity(h2.cells, head[N_KEYS] + n_entries):
             return row
         if not has_capacity(h2.terms, head[N_TERM_KEYS] + stop - first):
             return row
-        last = (1 << (grid.bits - place.level)) - 1
+        last = (1 << (grid.bits - area.level)) - 1
         n_counted = 0
-        for r in range(place.n_rows):
-            for c in range(place.n_columns):
-                seed = cell_seed(place.level, (place.column + c) & last, place.row + r)
+        for r in range(area.n_rows):
+            for c in range(area.n_columns):
+                seed = cell_seed(area.level, (area.column + c) & last, area.row + r)
                 for i in range(first, stop):
                     key = short_key(cell_term_key(seed, postings.terms[i]))
                     n_counted += _count(h2.cells, key, sign, head, N_KEYS)
         for i in range(first, stop):
             _count(h2.terms, term_key(postings.terms[i]), sign, head, N_TERM_KEYS)
-        head[LEVELS + place.level] += n_counted
+        head[LEVELS + area.level] += n_counted
     return len(postings.offsets) - 1
 
 

@@ -11,7 +11,7 @@ import pyarrow as pa
 from ps2stream.journal import Journal, JournalPacket, PacketSpan
 from ps2stream.journal.packets import decode_publications, decode_updates
 from ps2stream.model.events import rejected_records
-from ps2stream.sources.source import Part
+from ps2stream.sources.source import SourceBatch
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,10 +30,10 @@ class JournalRange:
             if packet.updates is not None:
                 yield decode_updates(packet.updates)
 
-    def publications(self) -> Iterator[Part]:
+    def publications(self) -> Iterator[SourceBatch]:
         for packet in self._packets():
             damage = [(packet.first_seq, None, None, packet.damage)] if packet.damage else []
-            yield Part(decode_publications(packet.publications), rejected_records(damage))
+            yield SourceBatch(decode_publications(packet.publications), rejected_records(damage))
 
     def waits(self, now: float) -> list[tuple[float, int]]:
         with Journal.open(self.journal) as journal:

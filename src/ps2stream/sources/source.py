@@ -8,7 +8,7 @@ from typing import NamedTuple, Protocol
 import pyarrow as pa
 
 
-class Part(NamedTuple):
+class SourceBatch(NamedTuple):
     """Publications, and records that were rejected on the way here."""
 
     publications: pa.RecordBatch
@@ -33,7 +33,7 @@ class Source(Protocol):
         """Read subscribe and unsubscribe events (schema UPDATES)."""
         ...
 
-    def publications(self) -> Iterator[Part]:
+    def publications(self) -> Iterator[SourceBatch]:
         """Read publications (schema PUBLICATIONS), and what was rejected before (schema REJECTED)."""
         ...
 

@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 from ps2stream.journal.packets import decode_publications
 from ps2stream.model.events import conform, not_late, nothing_rejected, split
 from ps2stream.model.schemas import PUBLICATIONS, REJECTED, UPDATES
-from ps2stream.sources.source import Part
+from ps2stream.sources.source import SourceBatch
 
 #: Spools as rows of a DataFrame: what the tasks that write them return.
 SPOOLS = pa.schema(
@@ -51,11 +51,11 @@ class Spool:
     def updates(self) -> Iterator[pa.RecordBatch]:
         yield from _read(self.directory / _UPDATES_FILE)
 
-    def publications(self) -> Iterator[Part]:
+    def publications(self) -> Iterator[SourceBatch]:
         for batch in _read(self.directory / _PUBLICATIONS_FILE):
-            yield Part(batch, nothing_rejected())
+            yield SourceBatch(batch, nothing_rejected())
         for batch in _read(self.directory / _REJECTED_FILE):
-            yield Part(decode_publications(None), batch)
+            yield SourceBatch(decode_publications(None), batch)
 
     def waits(self, now: float) -> list[tuple[float, int]]:
         """Return nothing: when these events were made is known to their own source only."""

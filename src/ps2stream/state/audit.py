@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from ps2stream.balance.adjustments import Adjustment, from_json, to_json
+from ps2stream.balance.adjustments import Adjustment, adjustment_from_json, adjustment_to_json
 from ps2stream.errors import StateError
 from ps2stream.store.contract import Store
 
@@ -28,7 +28,7 @@ class AuditLog:
         if record is None:
             self.store.delete(key)
         else:
-            self.store.put(key, to_json(record).encode())
+            self.store.put(key, adjustment_to_json(record).encode())
 
     def read(self) -> list[Adjustment]:
         """Return all records in the order of their batches."""
@@ -36,6 +36,6 @@ class AuditLog:
 
     def _read(self, key: str) -> Adjustment:
         try:
-            return from_json(bytes(self.store.get(key)).decode())
+            return adjustment_from_json(bytes(self.store.get(key)).decode())
         except (UnicodeDecodeError, StateError) as error:
             raise StateError(f"adjustment {self.store.location(key)} cannot be read: {error}") from error

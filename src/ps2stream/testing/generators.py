@@ -19,7 +19,8 @@ import pyarrow as pa
 from ps2stream.errors import ExpressionError
 from ps2stream.model.expressions import parse
 from ps2stream.model.schemas import EVENTS, PUBLISH, SUBSCRIBE, UNSUBSCRIBE
-from ps2stream.testing.oracle import Event
+from ps2stream.model.square_region import Bounds
+from ps2stream.testing.oracle import EventRow
 
 #: Frequent words first; the first two make natural stop words.
 VOCABULARY = (
@@ -34,8 +35,6 @@ _BAD_EXPRESSIONS = (None, "", "fire AND", "OR", "(fire", "fire)", "NOT fire", "f
 _FINEST_GRID = 7
 _N_WORDS = 8
 _MAX_NESTING = 3
-
-Region = tuple[float, float, float, float]
 
 
 def random_events(
@@ -53,15 +52,15 @@ def random_events(
     """
     rng = random.Random(seed)
     ids = [f"s{number}" for number in range(n_subscription_ids or max(1, n_events // 8))]
-    live: dict[str, Region] = {}
-    rows: list[Event] = []
+    live: dict[str, Bounds] = {}
+    rows: list[EventRow] = []
     last_seq = 0
     for number in range(n_events):
         seq = last_seq + rng.choice((1, 1, 1, 2, 5))
         if rng.random() < publication_share:
             event = _publication(rng, seq, f"p{number}", live)
         elif live and rng.random() < 0.25:
-            event = Event(seq, UNSUBSCRIBE, rng.choice(list(live)))
+            event = EventRow(seq, UNSUBSCRIBE, rng.choice(list(live)))
         else:
             event = _subscription(rng, seq, rng.choice(ids))
         if rng.random() < invalid_share:
@@ -104,11 +103,11 @@ def _nested(rng: random.Random, nesting: int) -> str:
     return rng.choice((" AND ", " ")).join(f"({part})" if " " in part else part for part in parts)
 
 
-def random_region(rng: random.Random) -> Region:
+def random_region(rng: random.Random) -> Bounds:
     """Return a region that is valid and, more often than not, awkward."""
     west, east = sorted((_edge(rng, 180.0), _edge(rng, 180.0)))
     south, north = sorted((_edge(rng, 90.0), _edge(rng, 90.0)))
-    awkward: tuple[Region, ...] = (
+    awkward: tuple[Bounds, ...] = (
         (west, south, east, north),
         (west, south, east, north),
         (east, south, west, north),
@@ -127,7 +126,7 @@ def random_region(rng: random.Random) -> Region:
     return (west, south, east, north)
 
 
-def random_point(rng: random.Random, near: Region | None = None) -> tuple[float, float]:
+def random_point(rng: random.Random, near: Bounds | None = None) -> tuple[float, float]:
     """Return a longitude and a latitude: on an edge, a hair beside one, in a region's corner, or anywhere."""
     if near is not None and rng.random() < 0.5:
         lon, lat = rng.choice((near[0], near[2])), rng.choice((near[1], near[3]))
@@ -142,21 +141,21 @@ def random_point(rng: random.Random, near: Region | None = None) -> tuple[float,
     return lon, lat
 
 
-def _publication(rng: random.Random, seq: int, name: str, live: dict[str, Region]) -> Event:
+def _publication(rng: random.Random, seq: int, name: str, live: dict[str, Bounds]) -> EventRow:
     near = rng.choice(list(live.values())) if live else None
     lon, lat = random_point(rng, near)
-    return Event(seq, PUBLISH, name, lat=lat, lon=lon, text=random_text(rng))
+    return EventRow(seq, PUBLISH, name, lat=lat, lon=lon, text=random_text(rng))
 
 
-def _subscription(rng: random.Random, seq: int, name: str) -> Event:
+def _subscription(rng: random.Random, seq: int, name: str) -> EventRow:
     min_lon, min_lat, max_lon, max_lat = random_region(rng)
-    event = Event(seq, SUBSCRIBE, name, expression=random_expression(rng))
+    event = EventRow(seq, SUBSCRIBE, name, expression=random_expression(rng))
     return event._replace(min_lon=min_lon, min_lat=min_lat, max_lon=max_lon, max_lat=max_lat)
 
 
-def _invalid(rng: random.Random, event: Event, last_seq: int) -> Event:
+def _invalid(rng: random.Random, event: EventRow, last_seq: int) -> EventRow:
     """Break a valid event in one way."""
-    ways: list[Callable[[], Event]] = [
+    ways: list[Callable[[], EventRow]] = [
         lambda: event._replace(seq=None),
         lambda: event._replace(seq=last_seq if last_seq else None),
         lambda: event._replace(seq=last_seq - rng.randint(0, 9) if last_seq else None),
@@ -211,7 +210,7 @@ def _spelled(rng: random.Random, word: str) -> str:
     return word
 
 
-def _region_of(event: Event) -> Region:
+def _region_of(event: EventRow) -> Bounds:
     bounds = (event.min_lon, event.min_lat, event.max_lon, event.max_lat)
     west, south, east, north = (0.0 if bound is None else bound for bound in bounds)
     return (west, south, east, north)

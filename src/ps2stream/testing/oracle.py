@@ -20,7 +20,7 @@ from ps2stream.model.schemas import AFTER_ALL_SEQS, BEFORE_ALL_SEQS, EVENTS, PUB
 from ps2stream.text.terms import terms_of
 
 
-class Event(NamedTuple):
+class EventRow(NamedTuple):
     """One row of an event log; any field may be missing or wrong."""
 
     seq: int | None = None
@@ -44,7 +44,7 @@ class Rejection(NamedTuple):
     id: str | None
 
 
-class Outcome(NamedTuple):
+class Deliveries(NamedTuple):
     """Matches by publication, then by subscription, both by seq; rejections in the order of the log."""
 
     matches: list[Match]
@@ -65,15 +65,15 @@ class _RejectedError(Exception):
     """The event at hand must be left out."""
 
 
-def run(events: Iterable[Event] | pa.Table | pa.RecordBatch, stop_words: Iterable[str] = ()) -> Outcome:
+def run(events: Iterable[EventRow] | pa.Table | pa.RecordBatch, stop_words: Iterable[str] = ()) -> Deliveries:
     """Return the matches of an event log and what it rejects."""
     stopped = frozenset(term for word in stop_words for term in terms_of(word))
     live: dict[str, _Subscription] = {}
-    outcome = Outcome([], [])
+    outcome = Deliveries([], [])
     last_seq = BEFORE_ALL_SEQS
     for event in _rows(events):
         try:
-            seq, event_id = _place_and_name(event, last_seq)
+            seq, event_id = _seq_and_id(event, last_seq)
             if event.op == PUBLISH:
                 outcome.matches.extend(_matches(event, seq, event_id, live.values(), stopped))
             elif event.op == SUBSCRIBE:
@@ -85,23 +85,23 @@ def run(events: Iterable[Event] | pa.Table | pa.RecordBatch, stop_words: Iterabl
                 raise _RejectedError
         except _RejectedError:
             outcome.rejected.append(_rejection(event))
-        # A rejected event has taken its place in the order all the same.
+        # A rejected event has taken its seq all the same.
         if event.seq is not None and last_seq < event.seq < AFTER_ALL_SEQS:
             last_seq = event.seq
     return outcome
 
 
-def _rows(events: Iterable[Event] | pa.Table | pa.RecordBatch) -> Iterable[Event]:
+def _rows(events: Iterable[EventRow] | pa.Table | pa.RecordBatch) -> Iterable[EventRow]:
     if isinstance(events, pa.Table | pa.RecordBatch):
-        return [Event(**row) for row in events.select(EVENTS.names).to_pylist()]
+        return [EventRow(**row) for row in events.select(EVENTS.names).to_pylist()]
     return events
 
 
-def _rejection(event: Event) -> Rejection:
+def _rejection(event: EventRow) -> Rejection:
     return Rejection(event.seq, event.op and shortened(event.op), event.id and shortened(event.id))
 
 
-def _place_and_name(event: Event, last_seq: int) -> tuple[int, str]:
+def _seq_and_id(event: EventRow, last_seq: int) -> tuple[int, str]:
     if event.seq is None or not last_seq < event.seq < AFTER_ALL_SEQS:
         raise _RejectedError
     if not event.id or check_length("id", event.id):
@@ -110,7 +110,7 @@ def _place_and_name(event: Event, last_seq: int) -> tuple[int, str]:
 
 
 def _matches(
-    event: Event, seq: int, event_id: str, live: Iterable[_Subscription], stopped: frozenset[str]
+    event: EventRow, seq: int, event_id: str, live: Iterable[_Subscription], stopped: frozenset[str]
 ) -> list[Match]:
     lon, lat = _coordinate(event.lon, 180), _coordinate(event.lat, 90)
     if event.text is None or check_length("text", event.text):
@@ -123,7 +123,7 @@ def _matches(
     ]
 
 
-def _subscription(event: Event, seq: int, event_id: str, stopped: frozenset[str]) -> _Subscription:
+def _subscription(event: EventRow, seq: int, event_id: str, stopped: frozenset[str]) -> _Subscription:
     min_lon, max_lon = _coordinate(event.min_lon, 180), _coordinate(event.max_lon, 180)
     min_lat, max_lat = _coordinate(event.min_lat, 90), _coordinate(event.max_lat, 90)
     if min_lat > max_lat or event.expression is None:

@@ -5,12 +5,12 @@ normalisation and case folding (:func:`ps2stream.text.terms.terms_of` is the def
 Everything after this package works on the 64-bit hashes of terms and never sees a word.
 
     terms        the definition, in one line of Python; open it first
-    marks        runs of combining marks, which normalising is slow at, parted
+    combining_marks  runs of combining marks, which normalising is slow at, parted
     hashing      XXH64 of a span of bytes, and what a collision would mean
     tokenizer    texts -> sorted distinct term hashes, row by row
     characters   what normalising and folding make of each character, as tables
-    foreign      kernels that cut texts of any script by these tables
-    stops        stop words as a set that kernels ask
+    non_ascii    kernels that cut texts of any script by these tables
+    stop_words   stop words as a set that kernels ask
     clauses      expressions -> disjunctive normal form over term hashes
     lexer        expressions -> tokens
     normal_form  tokens -> clauses

@@ -10,7 +10,7 @@ normalised one by one, and folding never looks at neighbours.
 The others are told apart:
 
 - a mark (D(m) = m, a combining class, no part of a word) composes with the letter before it by the table of
-  pairs, or separates words: ``text.foreign`` does that, for letters that have no decomposition of their own;
+  pairs, or separates words: ``text.non_ascii`` does that, for letters without a decomposition of their own;
 - a character whose D(c) begins with a starter that does compose to the left (jamo, some vowel signs of
   India) comes out the same unless it follows a character that it might compose with;
 - whatever is left is hard, and a text that has it takes the road through Python.
@@ -25,12 +25,9 @@ from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
-from ps2stream.arrays import Int64s, UInt32s, UInt64s
+from ps2stream.arrays import Flags, Int64s, UInt32s, UInt64s
 from ps2stream.kernels import kernel
-
-Flags = npt.NDArray[np.bool_]
 
 N_CODE_POINTS = 0x110000
 
@@ -108,7 +105,7 @@ def pair_slot(first: int, second: int, size: int) -> int:
 
 
 def _everything() -> str:
-    """Return all characters in order, with spaces in place of surrogates."""
+    """Return all characters in order, with spaces for surrogates."""
     codes = np.arange(N_CODE_POINTS, dtype="<u4")
     codes[_SURROGATES] = ord(" ")
     return codes.tobytes().decode("utf-32-le")

@@ -1,6 +1,6 @@
 """Expressions to clauses of term hashes, a whole column at a time.
 
-Kernels read them (``text.lexer``), cut keywords that are not ASCII (``text.foreign``) and bring them into
+Kernels read them (``text.lexer``), cut keywords that are not ASCII (``text.non_ascii``) and bring them into
 normal form (``text.normal_form``). What they refuse is read by :func:`ps2stream.model.expressions.parse`:
 rows that are wrong, so that every error text has one source, and rows with a keyword that only Python can
 normalise. Both roads end in the same canonical form, so the arrays do not tell which one a row took: terms
@@ -20,11 +20,11 @@ from ps2stream.arrow import Spans, spans_of
 from ps2stream.errors import ExpressionError
 from ps2stream.model.expressions import parse
 from ps2stream.text.characters import characters
-from ps2stream.text.foreign import cut_foreign
 from ps2stream.text.hashing import hash_term
 from ps2stream.text.lexer import Tokens, lex, spell_out
+from ps2stream.text.non_ascii import cut_non_ascii
 from ps2stream.text.normal_form import Clauses, normalize
-from ps2stream.text.stops import stop_table
+from ps2stream.text.stop_words import stop_table
 from ps2stream.text.tokenizer import Tokenizer, fold_ascii, splice
 
 _CACHED_EXPRESSIONS = 1 << 14
@@ -80,7 +80,7 @@ def _read(spans: Spans) -> Tokens:
     # As in spans: a writeable array would have the kernel compiled once more.
     tokens.bounds.setflags(write=False)
     keywords = np.arange(0, len(tokens.bounds), 2)
-    terms, _ = cut_foreign(spans.data, tokens.bounds, keywords, characters(), _NO_STOPS)
+    terms, _ = cut_non_ascii(spans.data, tokens.bounds, keywords, characters(), _NO_STOPS)
     return spell_out(tokens, terms)
 
 
@@ -97,7 +97,7 @@ def _compile_any(text: str, stop_words: frozenset[str]) -> tuple[tuple[int, ...]
 def _patched(
     clauses: Clauses, clause_offsets: Int64s, rows: Int64s, patches: list[tuple[tuple[int, ...], ...]]
 ) -> CompiledExpressions:
-    """Put clauses in place of some rows that are empty, once for their sizes and once for their terms."""
+    """Fill clauses into some rows that are empty, once for their sizes and once for their terms."""
     sizes = splice(
         Ragged(np.diff(clauses.offsets), clause_offsets),
         rows,

@@ -2,7 +2,7 @@
 
 What leaves here needs no further check of its syntax: operands stand where they must, and parentheses match.
 AND is left out, since it joins whatever stands side by side. A keyword of ASCII is hashed at once, one token
-for each of its terms. Any other keyword is one token that says where it stands: ``text.foreign`` cuts those
+for each of its terms. Any other keyword is one token that says where it stands: ``text.non_ascii`` cuts those
 of a column in one call, and :func:`spell_out` puts their terms in place. A row with anything wrong has no
 tokens.
 """
@@ -82,7 +82,7 @@ def lex(spans: Spans, folded: Bytes) -> Tokens:
 
 @kernel
 def spell_out(tokens: Tokens, keywords: Ragged) -> Tokens:
-    """Put the terms of keywords in their place; a row with a keyword that has none loses its tokens."""
+    """Put the terms of keywords where these stood; a row with a keyword that has none loses its tokens."""
     n_rows = len(tokens.offsets) - 1
     capacity = len(tokens.kinds) + len(keywords.values)
     kinds, values = np.empty(capacity, dtype=np.uint8), np.empty(capacity, dtype=np.uint64)

@@ -23,7 +23,7 @@ from ps2stream.arrays import Int64s, UInt8s, UInt64s
 from ps2stream.kernels import copy, kernel
 from ps2stream.model.expressions import MAX_CLAUSES, MAX_DEPTH, MAX_DISTRIBUTED, MAX_DISTRIBUTED_TERMS
 from ps2stream.text.lexer import CLOSE, OPEN, OR, TERM, Tokens
-from ps2stream.text.stops import is_stopped
+from ps2stream.text.stop_words import is_stopped
 from ps2stream.text.tokenizer import sort_distinct
 
 _REFUSED, _FULL = -1, -2

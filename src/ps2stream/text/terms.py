@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import unicodedata
 
-from ps2stream.text.marks import stream_safe
+from ps2stream.text.combining_marks import stream_safe
 
 
 def terms_of(text: str) -> frozenset[str]:

@@ -4,7 +4,7 @@
 Arrow array, by three roads that are chosen row by row:
 
 - A row of ASCII needs no normalisation and folds by adding 32 to capitals, so one kernel does it all.
-- Other rows are normalised and folded character by character in a kernel, by tables (``text.foreign``).
+- Other rows are normalised and folded character by character in a kernel, by tables (``text.non_ascii``).
 - Rows with a character that these tables leave open are copied into lines of one buffer (newlines inside a
   row become spaces; neither is a word character nor changes its neighbours), go through Python's own
   Unicode tables, and are cut by a kernel that looks word characters up in a table made by the regular
@@ -24,15 +24,15 @@ from dataclasses import dataclass, field
 import numpy as np
 import pyarrow as pa
 
-from ps2stream.arrays import Int64s, Ragged, UInt64s
+from ps2stream.arrays import Flags, Int64s, Ragged, UInt64s
 from ps2stream.arrow import spans_of
 from ps2stream.errors import quoted
 from ps2stream.kernels import kernel
-from ps2stream.text.characters import Flags, characters, word_characters
-from ps2stream.text.foreign import cut_foreign
+from ps2stream.text.characters import characters, word_characters
+from ps2stream.text.combining_marks import stream_safe
 from ps2stream.text.hashing import Bytes, xxh64
-from ps2stream.text.marks import stream_safe
-from ps2stream.text.stops import is_stopped, stop_table
+from ps2stream.text.non_ascii import cut_non_ascii
+from ps2stream.text.stop_words import is_stopped, stop_table
 from ps2stream.text.terms import terms_of
 
 __all__ = [
@@ -95,7 +95,7 @@ class Tokenizer:
             terms, foreign = _cut_ascii(fold_ascii(spans.data), spans.offsets, self.stop_table)
             if len(foreign) == 0:
                 return terms
-            patch, hard = cut_foreign(spans.data, spans.offsets, foreign, characters(), self.stop_table)
+            patch, hard = cut_non_ascii(spans.data, spans.offsets, foreign, characters(), self.stop_table)
             if len(hard):
                 lines = _join_lines(spans.data, spans.offsets, foreign[hard])
                 normal = np.frombuffer(_normalize_lines(lines.tobytes()), dtype=np.uint8)
@@ -245,7 +245,7 @@ def _cut_lines(data: Bytes, n_lines: int, is_word: Flags, stops: UInt64s) -> Rag
 
 @kernel
 def splice(base: Ragged, rows: Int64s, patch: Ragged) -> Ragged:
-    """Put the rows of a patch, in order, in place of some rows of a base that are empty there."""
+    """Put the rows of a patch, in order, into rows of a base that are empty there."""
     n_rows = len(base.offsets) - 1
     values = np.empty(len(base.values) + len(patch.values), dtype=base.values.dtype)
     offsets = np.zeros(n_rows + 1, dtype=np.int64)

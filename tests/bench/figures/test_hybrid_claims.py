@@ -31,21 +31,21 @@ def rates(tuples_per_s: Figures, dispatcher_mb: Figures, worker_mb: Figures) -> 
     return [
         {
             **about(workload, name),
-            "projected_tuples_per_s": tuples_per_s[workload][place],
-            "worker_tuples_per_s": tuples_per_s[workload][place],
-            "dispatcher_mb": dispatcher_mb[workload][place],
-            "worker_mb": worker_mb[workload][place],
+            "projected_tuples_per_s": tuples_per_s[workload][index],
+            "worker_tuples_per_s": tuples_per_s[workload][index],
+            "dispatcher_mb": dispatcher_mb[workload][index],
+            "worker_mb": worker_mb[workload][index],
         }
         for workload in tuples_per_s
-        for place, name in enumerate(NAMES)
+        for index, name in enumerate(NAMES)
     ]
 
 
 def latencies(mean_ms: Figures) -> list[Row]:
     return [
-        {**about(workload, name), "clock": "projected", "latency_mean_ms": mean_ms[workload][place]}
+        {**about(workload, name), "clock": "projected", "latency_mean_ms": mean_ms[workload][index]}
         for workload in mean_ms
-        for place, name in enumerate(NAMES)
+        for index, name in enumerate(NAMES)
     ]
 
 

@@ -58,12 +58,12 @@ def chosen(seconds: Mapping[str, float], peaks: Mapping[int, int]) -> list[Row]:
 def moved(n_bytes: Mapping[str, int], seconds: Mapping[str, float], *, grows: bool = True) -> list[Row]:
     """Three migrations for each selector and size, in one interval of two seconds at the pace."""
     rows: list[Row] = []
-    for place, size in enumerate(SIZES):
+    for index, size in enumerate(SIZES):
         for name in SELECTORS:
             own = {"part": "migration", "case": str(size), "subscriptions": size, "selector": name}
             interval = {"interval": 0, "n_events": 2 * PACE, "n_publications": PACE, "share_over_100_ms": 0.2}
             rows.append({**own, "row": "interval", **interval})
-            factor = 1 + place if grows else 1
+            factor = 1 + index if grows else 1
             one = {
                 "row": "migration",
                 "moved_bytes": factor * n_bytes[name],

@@ -1,4 +1,4 @@
-"""What is said about starts follows from the rows, and a place holds the events that it should."""
+"""What is said about starts follows from the rows, and a home holds the events that it should."""
 
 from __future__ import annotations
 
@@ -10,7 +10,16 @@ from ps2stream.config import Settings
 from ps2stream.journal import Journal
 from ps2stream.sources.event_log import EventLog
 from ps2stream_bench.figure import SCALES, Case, Scale
-from ps2stream_bench.figures.recovery import COLD, COLD_INLINE, FIGURE, INTACT, LOST, SESSION, Place, page
+from ps2stream_bench.figures.recovery import (
+    COLD,
+    COLD_INLINE,
+    FIGURE,
+    INTACT,
+    LOST,
+    SESSION,
+    RecoveryHome,
+    page,
+)
 from ps2stream_bench.results import Row
 from ps2stream_bench.workloads import N_STOP_WORDS, Corpus, corpus_for
 
@@ -75,32 +84,32 @@ def corpus() -> Corpus:
 
 
 @pytest.fixture
-def place(tmp_path: Path, corpus: Corpus) -> Place:
-    found = Place(tmp_path / "home", corpus, Case({"n_live": 300, "kind": "q2"}), 1)
+def home(tmp_path: Path, corpus: Corpus) -> RecoveryHome:
+    found = RecoveryHome(tmp_path / "home", corpus, Case({"n_live": 300, "kind": "q2"}), 1)
     found.write_events()
     return found
 
 
-def last_seq(place: Place) -> int:
-    with Journal.open(place.journal) as journal:
+def last_seq(home: RecoveryHome) -> int:
+    with Journal.open(home.journal) as journal:
         return journal.last().seq
 
 
-def test_log_and_journal_hold_the_same_events_and_publications_can_come_again(place: Place) -> None:
-    assert EventLog(place.log).n_events == last_seq(place) == 2_300
-    place.append_publications()
-    place.append_publications()
-    assert last_seq(place) == 6_300
-    place.drop_publications()
-    assert last_seq(place) == 2_300
-    place.append_publications()
-    assert last_seq(place) == 4_300
+def test_log_and_journal_hold_the_same_events_and_publications_can_come_again(home: RecoveryHome) -> None:
+    assert EventLog(home.log).n_events == last_seq(home) == 2_300
+    home.append_publications()
+    home.append_publications()
+    assert last_seq(home) == 6_300
+    home.drop_publications()
+    assert last_seq(home) == 2_300
+    home.append_publications()
+    assert last_seq(home) == 4_300
 
 
-def test_the_inline_engine_is_timed_until_it_matches(place: Place, corpus: Corpus) -> None:
+def test_the_inline_engine_is_timed_until_it_matches(home: RecoveryHome, corpus: Corpus) -> None:
     stop_words = tuple(corpus.words[:N_STOP_WORDS].to_pylist())
-    row = place.start_inline(Settings(n_workers=2, n_dispatchers=1, stop_words=stop_words))
+    row = home.start_inline(Settings(n_workers=2, n_dispatchers=1, stop_words=stop_words))
     assert row["mode"] == COLD_INLINE
     assert row["first_match_s"] > 0
     assert row["n_matches"] > 0
-    assert not (place.home / "out-inline").exists()
+    assert not (home.home / "out-inline").exists()

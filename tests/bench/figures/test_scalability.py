@@ -19,8 +19,8 @@ def rows_of(rates: Rates, alone: float = 2.0) -> list[Row]:
             "workers": n_workers,
             "partitioner": name,
             "repetition": repetition,
-            "projected_tuples_per_s": rates[workload, n_workers][place],
-            "worker_tuples_per_s": alone * rates[workload, n_workers][place],
+            "projected_tuples_per_s": rates[workload, n_workers][index],
+            "worker_tuples_per_s": alone * rates[workload, n_workers][index],
             "workers_busy_s": n_workers / 8,
             "limit": "dispatcher",
             "registrar_or_merger_tuples_per_s": 2.0,
@@ -30,7 +30,7 @@ def rows_of(rates: Rates, alone: float = 2.0) -> list[Row]:
             "tuples": 100,
         }
         for workload, n_workers in rates
-        for place, name in enumerate(CONTENDERS)
+        for index, name in enumerate(CONTENDERS)
         for repetition in range(2)
     ]
 

@@ -26,7 +26,7 @@ def test_a_contender_finds_what_the_oracle_finds(contender: Contender, kind: Kin
     corpus = corpus_for("us", 60, 3)
     subscribes, publishes = subscribe_events(corpus, kind, 400, 1), publish_events(corpus, 200, 401, 2)
     stop_words = corpus.tokenizer().stop_words
-    events = [oracle.Event(**row) for table in (subscribes, publishes) for row in table.to_pylist()]
+    events = [oracle.EventRow(**row) for table in (subscribes, publishes) for row in table.to_pylist()]
     expected = sorted(
         (match.subscription_seq, match.publication_seq) for match in oracle.run(events, stop_words).matches
     )

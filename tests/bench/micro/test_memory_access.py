@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from ps2stream_bench.micro.memory_access import announce, memory_costs, read_in_a_row, wait_for
+from ps2stream_bench.micro.memory_access import memory_costs, prefetch_ahead, read_in_a_row, wait_for
 
 
 def test_lines_are_read_one_by_one_whether_announced_or_not() -> None:
@@ -12,8 +12,8 @@ def test_lines_are_read_one_by_one_whether_announced_or_not() -> None:
     memory[8 * 9 + 3] = 5
     memory[8 * 9] = 6
     lines = np.array([7, 9])
-    assert wait_for(memory, lines) == announce(memory, lines) == 5
-    assert wait_for(memory, lines[1:]) == announce(memory, lines[1:]) == 6
+    assert wait_for(memory, lines) == prefetch_ahead(memory, lines) == 5
+    assert wait_for(memory, lines[1:]) == prefetch_ahead(memory, lines[1:]) == 6
     assert read_in_a_row(memory) == 14
 
 

@@ -9,8 +9,8 @@ from ps2stream.matcher import event_table
 from ps2stream.model.space import Region
 from ps2stream.model.subscriptions import Subscription
 from ps2stream.text.tokenizer import Tokenizer
+from ps2stream_bench.peers.boxes_and_clauses import interests_of
 from ps2stream_bench.peers.containment import ClauseTerms, satisfied
-from ps2stream_bench.peers.interests import interests_of
 
 EVERYWHERE = Region(-180.0, -90.0, 180.0, 90.0)
 WORDS = st.sampled_from("abcdefgh")

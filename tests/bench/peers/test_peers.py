@@ -27,18 +27,18 @@ from ps2stream_bench.workloads import (
 
 N_SUBSCRIPTIONS, N_PUBLICATIONS = 200, 300
 
-PLACE = Region(10.0, 50.0, 10.3, 50.1)
+BOX = Region(10.0, 50.0, 10.3, 50.1)
 EDGE_SUBSCRIPTIONS = [
-    Subscription("box", "fire", PLACE),
+    Subscription("box", "fire", BOX),
     Subscription("line", "fire", Region(10.0, 50.0, 10.3, 50.0)),
     Subscription("point", "fire", Region(10.3, 50.1, 10.3, 50.1)),
     Subscription("crossing", "fire", Region(170.0, 50.0, -170.0, 51.0)),
     Subscription("world", "fire AND smoke", Region(-180.0, -90.0, 180.0, 90.0)),
-    Subscription("twice", "fire AND FIRE AND fire", PLACE),
-    Subscription("either", "fire OR smoke OR (rain AND (wind OR hail))", PLACE),
-    Subscription("dashed", "covid-19", PLACE),
-    Subscription("null", "null", PLACE),
-    Subscription("stopped", "(the AND rain) OR hail", PLACE),
+    Subscription("twice", "fire AND FIRE AND fire", BOX),
+    Subscription("either", "fire OR smoke OR (rain AND (wind OR hail))", BOX),
+    Subscription("dashed", "covid-19", BOX),
+    Subscription("null", "null", BOX),
+    Subscription("stopped", "(the AND rain) OR hail", BOX),
 ]
 EDGE_PUBLICATIONS = [
     *(Publication(f"corner {lon} {lat}", "fire", lat, lon) for lon in (10.0, 10.3) for lat in (50.0, 50.1)),
@@ -141,9 +141,9 @@ def test_a_peer_says_that_nobody_is_told(peer: Peer, workload: Workload) -> None
 
 
 def seq_of(subscription: str, workload: Workload) -> int:
-    place = [each.id for each in EDGE_SUBSCRIPTIONS].index(subscription)
+    row = [each.id for each in EDGE_SUBSCRIPTIONS].index(subscription)
     n_before: int = workload.subscriptions.num_rows - len(EDGE_SUBSCRIPTIONS)
-    return n_before + place + 1
+    return n_before + row + 1
 
 
 def test_a_peer_tells_how_large_its_index_is_or_that_it_cannot(peer: Peer, workload: Workload) -> None:

@@ -17,8 +17,8 @@ def sides_km_of(events: pa.Table) -> Float64s:
 
 
 def ranks_of(corpus: Corpus, events: pa.Table) -> list[list[int]]:
-    """List the keywords of every subscription by their place among the words, the most frequent being 0."""
-    rank = {word: place for place, word in enumerate(corpus.words.to_pylist())}
+    """List the keywords of every subscription by their rank among the words, the most frequent being 0."""
+    rank = {word: index for index, word in enumerate(corpus.words.to_pylist())}
     expressions = events["expression"].to_pylist()
     return [[rank[word] for word in text.split() if word not in ("AND", "OR")] for text in expressions]
 

@@ -90,8 +90,8 @@ def test_words_of_a_topic_come_together() -> None:
     lifts = np.array(
         [
             len(set(held[one]) & set(held[other])) * len(texts) / (len(held[one]) * len(held[other]))
-            for place, one in enumerate(frequent)
-            for other in frequent[:place]
+            for index, one in enumerate(frequent)
+            for other in frequent[:index]
         ]
     )
     # By chance, pairs of words would meet once as often as they do; those of one topic meet far more often.

@@ -37,7 +37,7 @@ def _from_below_zero(events: pa.Table) -> pa.Table:
     return pa.concat_tables([events.set_column(0, "seq", shifted), pa.Table.from_pylist(impossible, EVENTS)])
 
 
-def _expected(events: pa.Table) -> oracle.Outcome:
+def _expected(events: pa.Table) -> oracle.Deliveries:
     """Ask the oracle about the events in the order of their seq, which is the order of a replay."""
     return oracle.run(events.take(pc.sort_indices(events.column("seq"))))
 

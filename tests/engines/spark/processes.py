@@ -17,7 +17,7 @@ from typing import NamedTuple, Self
 
 import pyarrow as pa
 
-from laws.engines import Place
+from laws.engines import JobHome
 from ps2stream.journal import Journal
 from ps2stream.journal.packets import decode_events
 from ps2stream.model.schemas import EVENTS
@@ -162,22 +162,22 @@ def wait_until_gone(session: int, timeout_s: float = HANG_S) -> list[Process]:
     return left
 
 
-def batch_in_flight(place: Place) -> bool:
+def batch_in_flight(job_home: JobHome) -> bool:
     """Tell whether a batch has begun that is not finished."""
-    ledger = State.at(place.state).ledger
+    ledger = State.at(job_home.state).ledger
     begun = ledger.begun()
     return begun is not None and begun.batch_id > ledger.finished()
 
 
 @contextlib.contextmanager
-def publishing(place: Place, events: pa.Table, seed: int) -> Iterator[None]:
+def publishing(job_home: JobHome, events: pa.Table, seed: int) -> Iterator[None]:
     """Append events, some at a time, until the context ends or all are out; then say so to the job."""
     enough = threading.Event()
     events = events.drop_columns("seq")
     sizes = random.Random(seed)
 
     def publish() -> None:
-        with Journal.open(place.journal, create=True) as journal:
+        with Journal.open(job_home.journal, create=True) as journal:
             start = 0
             while start < events.num_rows and not enough.wait(sizes.uniform(0.0, 0.3)):
                 size = sizes.randint(1, 60)
@@ -185,18 +185,18 @@ def publishing(place: Place, events: pa.Table, seed: int) -> Iterator[None]:
                 start += size
 
     publisher = threading.Thread(target=publish)
-    Journal.open(place.journal, create=True).close()
+    Journal.open(job_home.journal, create=True).close()
     publisher.start()
     try:
         yield
     finally:
         enough.set()
         publisher.join()
-        (place.directory / "published").touch()
+        (job_home.directory / "published").touch()
 
 
-def journal_events(place: Place) -> pa.Table:
+def journal_events(job_home: JobHome) -> pa.Table:
     """Read back everything that was published, with the seqs it got."""
-    with Journal.open(place.journal) as journal:
+    with Journal.open(job_home.journal) as journal:
         packets = list(journal.read(0, journal.last().position))
     return pa.Table.from_batches([decode_events(packet) for packet in packets], EVENTS)

@@ -7,7 +7,7 @@ import pyarrow.compute as pc
 import pytest
 from pyspark.sql import SparkSession
 
-from laws.engines import Place, sorted_outcome
+from laws.engines import JobHome, sorted_outcome
 from ps2stream.balance.settings import AdjustmentSettings
 from ps2stream.config import Settings
 from ps2stream.model.schemas import EVENTS
@@ -35,12 +35,12 @@ def events() -> pa.Table:
 
 
 def test_a_stream_that_drifts_is_adjusted_and_still_gives_what_the_oracle_says(
-    spark: SparkSession, place: Place, events: pa.Table
+    spark: SparkSession, job_home: JobHome, events: pa.Table
 ) -> None:
-    late = place.publish(events, packet_events=60)
-    batches = place.drain(spark, Settings(n_workers=3, batch_events=150, adjustment=EAGER))
-    assert place.outcome(late) == sorted_outcome(oracle.run(events))
-    state = State.at(place.state)
+    late = job_home.publish(events, packet_events=60)
+    batches = job_home.drain(spark, Settings(n_workers=3, batch_events=150, adjustment=EAGER))
+    assert job_home.outcome(late) == sorted_outcome(oracle.run(events))
+    state = State.at(job_home.state)
     records = state.adjustments.read()
     assert "local" in {record.kind for record in records}
     assert {each.batch_id for batch in batches for each in batch.adjustments} == {
@@ -60,38 +60,38 @@ def test_a_stream_that_drifts_is_adjusted_and_still_gives_what_the_oracle_says(
 
 
 def test_a_running_job_can_be_asked_for_a_new_plan(
-    spark: SparkSession, place: Place, events: pa.Table
+    spark: SparkSession, job_home: JobHome, events: pa.Table
 ) -> None:
     only_asked = AdjustmentSettings(
         scope="global", window=100, margin=0.0, check_every=1_000_000, drain_share=0.9
     )
     settings = Settings(n_workers=3, partitioner="kd-tree", batch_events=150, adjustment=only_asked)
     n_published = 500
-    place.publish(events.slice(0, n_published), packet_events=60)
-    place.drain(spark, settings)
-    state = State.at(place.state)
+    job_home.publish(events.slice(0, n_published), packet_events=60)
+    job_home.drain(spark, settings)
+    state = State.at(job_home.state)
     assert state.adjustments.read() == []
     state.mailbox.request_repartition()
-    with place.stream(spark, settings) as query:
+    with job_home.stream(spark, settings) as query:
         # The plan is made beside the stream: how many batches pass meanwhile is anybody's guess.
         while n_published < events.num_rows and len(state.adjustments.read()) < 2:
             n_published += 20
-            place.publish(events.slice(0, n_published), packet_events=60)
+            job_home.publish(events.slice(0, n_published), packet_events=60)
             query.process_all_available()
     assert not state.mailbox.take_request()
     assert [record.kind for record in state.adjustments.read()][:2] == ["switch", "unite"]
     assert state.routing().older is None
-    late = place.publish(events, packet_events=60)
-    place.drain(spark, settings)
-    assert place.outcome(late) == sorted_outcome(oracle.run(events))
+    late = job_home.publish(events, packet_events=60)
+    job_home.drain(spark, settings)
+    assert job_home.outcome(late) == sorted_outcome(oracle.run(events))
 
 
 def test_nothing_is_adjusted_and_no_status_left_where_that_is_off(
-    spark: SparkSession, place: Place, events: pa.Table
+    spark: SparkSession, job_home: JobHome, events: pa.Table
 ) -> None:
-    late = place.publish(events, packet_events=200)
+    late = job_home.publish(events, packet_events=200)
     off = AdjustmentSettings(scope="off", sigma=1.05, target=1.02, window=100)
-    place.drain(spark, Settings(n_workers=3, batch_events=1_000, adjustment=off))
-    assert State.at(place.state).adjustments.read() == []
-    assert State.at(place.state).mailbox.read_status() is None
-    assert place.outcome(late) == sorted_outcome(oracle.run(events))
+    job_home.drain(spark, Settings(n_workers=3, batch_events=1_000, adjustment=off))
+    assert State.at(job_home.state).adjustments.read() == []
+    assert State.at(job_home.state).mailbox.read_status() is None
+    assert job_home.outcome(late) == sorted_outcome(oracle.run(events))

@@ -10,7 +10,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from engines.spark.processes import journal_events
-from laws.engines import Place, sorted_outcome
+from laws.engines import JobHome, sorted_outcome
 from ps2stream.config import Settings
 from ps2stream.journal import Journal
 from ps2stream.testing import oracle
@@ -20,8 +20,8 @@ SETTINGS = Settings(n_workers=2, n_dispatchers=2, batch_events=150)
 _POSITION = 4
 
 
-def damage(place: Place, assignment: str) -> None:
-    with contextlib.closing(sqlite3.connect(place.journal / "journal.sqlite")) as connection:
+def damage(job_home: JobHome, assignment: str) -> None:
+    with contextlib.closing(sqlite3.connect(job_home.journal / "journal.sqlite")) as connection:
         connection.execute(f"UPDATE packets SET {assignment} WHERE position = ?", (_POSITION,))
         connection.commit()
 
@@ -36,22 +36,22 @@ def damage(place: Place, assignment: str) -> None:
     ],
 )
 def test_a_damaged_packet_is_one_rejected_record_and_all_else_is_delivered(
-    spark: SparkSession, place: Place, assignment: str
+    spark: SparkSession, job_home: JobHome, assignment: str
 ) -> None:
-    late = place.publish(random_events(400, seed=71), packet_events=30)
-    with Journal.open(place.journal) as journal:
+    late = job_home.publish(random_events(400, seed=71), packet_events=30)
+    with Journal.open(job_home.journal) as journal:
         (packet,) = journal.read(_POSITION - 1, _POSITION)
     assert packet.updates
     assert packet.publications
-    damage(place, assignment)
+    damage(job_home, assignment)
     # Reading leaves out the damaged half, so the oracle sees what the engine can see.
-    expected = sorted_outcome(oracle.run(journal_events(place)))
-    place.drain(spark, SETTINGS)
-    delivered = place.outcome(late)
+    expected = sorted_outcome(oracle.run(journal_events(job_home)))
+    job_home.drain(spark, SETTINGS)
+    delivered = job_home.outcome(late)
     assert delivered.matches == expected.matches
     lost = oracle.Rejection(packet.first_seq, None, None)
     assert lost in delivered.rejected
     delivered.rejected.remove(lost)
-    assert delivered.rejected == sorted_outcome(oracle.Outcome([], expected.rejected + late)).rejected
-    reasons = pa.Table.from_pylist(place.rejected_rows()).column("reason").to_pylist()
+    assert delivered.rejected == sorted_outcome(oracle.Deliveries([], expected.rejected + late)).rejected
+    reasons = pa.Table.from_pylist(job_home.rejected_rows()).column("reason").to_pylist()
     assert sum(f"packet {_POSITION} of the journal is damaged" in reason for reason in reasons) == 1

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from ps2stream.engines.spark.failures import death_of, words_of
+from ps2stream.engines.spark.failures import death_of, failure_line
 
 _PLAN = "\n=== Streaming Query ===\nLogical Plan:\n~WriteToMicroBatchDataSourceV1 ForeachBatchSink\n"
 _HEAD = "[STREAM_FAILED] Query [id = 88b4] terminated with exception: "
@@ -67,7 +67,7 @@ def test_a_death_is_told_from_an_error_that_would_come_again(report: str, death:
     ],
 )
 def test_a_failure_is_one_line_without_plans_and_traces(report: str, words: str) -> None:
-    said = words_of(report)
+    said = failure_line(report)
     assert said.startswith(words)
     assert "\n" not in said
     assert "Logical Plan" not in said

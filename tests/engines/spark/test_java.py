@@ -1,4 +1,4 @@
-"""Each test puts a small script in the place of Java; none of them starts a real one."""
+"""Each test puts a small script instead of Java; none of them starts a real one."""
 
 from __future__ import annotations
 

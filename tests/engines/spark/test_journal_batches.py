@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pyspark.sql import SparkSession
 
-from laws.engines import Place
+from laws.engines import JobHome
 from ps2stream.config import Settings
 from ps2stream.engines.spark.job import BatchDone
 from ps2stream.journal import Journal
@@ -20,39 +20,39 @@ def range_of(done: BatchDone) -> BatchRange:
 
 
 def test_batches_follow_each_other_from_the_oldest_packet_to_the_last(
-    spark: SparkSession, place: Place
+    spark: SparkSession, job_home: JobHome
 ) -> None:
     events = random_events(300, seed=62)
-    place.publish(events, packet_events=20)
-    with Journal.open(place.journal) as journal:
+    job_home.publish(events, packet_events=20)
+    with Journal.open(job_home.journal) as journal:
         journal.prune(2)
         first, last = journal.oldest() - 1, journal.last().position
     settings = Settings(n_workers=2, batch_events=70)
-    found = [range_of(done) for done in place.drain(spark, settings)]
+    found = [range_of(done) for done in job_home.drain(spark, settings)]
     assert len(found) > 3
     assert [each.batch_id for each in found] == list(range(len(found)))
     assert [each.after for each in found] == [first, *(each.upto for each in found[:-1])]
     assert found[-1].upto == last
-    assert State.at(place.state).ledger.begun() == found[-1]
+    assert State.at(job_home.state).ledger.begun() == found[-1]
     # The next start goes on behind them.
-    assert place.drain(spark, settings) == []
-    with Journal.open(place.journal) as journal:
+    assert job_home.drain(spark, settings) == []
+    with Journal.open(job_home.journal) as journal:
         journal.append(events.drop_columns("seq").slice(0, 10))
-    assert [range_of(done) for done in place.drain(spark, settings)] == [
+    assert [range_of(done) for done in job_home.drain(spark, settings)] == [
         BatchRange(found[-1].batch_id + 1, last, last + 1)
     ]
 
 
 def test_a_batch_that_had_begun_keeps_its_range_whatever_came_since(
-    spark: SparkSession, place: Place
+    spark: SparkSession, job_home: JobHome
 ) -> None:
     events = random_events(300, seed=63)
-    place.publish(events.slice(0, 60), packet_events=20)
+    job_home.publish(events.slice(0, 60), packet_events=20)
     settings = Settings(n_workers=2, batch_events=10_000)
-    (done,) = place.drain(spark, settings)
+    (done,) = job_home.drain(spark, settings)
     begun = BatchRange(1, range_of(done).upto, range_of(done).upto + 2)
-    place.publish(events, packet_events=20)
-    State.at(place.state).ledger.begin(begun)
-    first, second = map(range_of, place.drain(spark, settings))
+    job_home.publish(events, packet_events=20)
+    State.at(job_home.state).ledger.begin(begun)
+    first, second = map(range_of, job_home.drain(spark, settings))
     assert first == begun
     assert second.after == begun.upto

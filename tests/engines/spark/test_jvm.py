@@ -1,4 +1,4 @@
-"""The JVM's end, with small processes in its place; none of these tests starts a JVM."""
+"""The JVM's end, with small processes instead of it; none of these tests starts a JVM."""
 
 from __future__ import annotations
 

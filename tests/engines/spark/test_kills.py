@@ -16,7 +16,7 @@ from engines.spark.processes import (
     publishing,
     wait_until_gone,
 )
-from laws.engines import Place, sorted_outcome
+from laws.engines import JobHome, sorted_outcome
 from ps2stream.state.state import State
 from ps2stream.testing import oracle
 from ps2stream.testing.generators import random_events
@@ -28,21 +28,21 @@ N_KILLS = 5
 REST = 2_000
 
 
-def drain(place: Place, chaos: int | None = None) -> None:
-    with Job(place.directory, REST, chaos) as job:
-        assert job.wait() == 0, (place.directory / "stderr").read_text()[-3_000:]
+def drain(job_home: JobHome, chaos: int | None = None) -> None:
+    with Job(job_home.directory, REST, chaos) as job:
+        assert job.wait() == 0, (job_home.directory / "stderr").read_text()[-3_000:]
         assert wait_until_gone(job.pid) == []
 
 
-def wait_for_flight(place: Place, job: Job) -> None:
+def wait_for_flight(job_home: JobHome, job: Job) -> None:
     """Wait until a batch has begun: between two batches a process has nothing to lose."""
-    while job.is_running and not batch_in_flight(place):
+    while job.is_running and not batch_in_flight(job_home):
         time.sleep(0.01)
 
 
-def assert_every_match_once(place: Place) -> int:
-    expected = sorted_outcome(oracle.run(journal_events(place)))
-    delivered = place.outcome([])
+def assert_every_match_once(job_home: JobHome) -> int:
+    expected = sorted_outcome(oracle.run(journal_events(job_home)))
+    delivered = job_home.outcome([])
     assert len(delivered.matches) == len(set(delivered.matches)), "doubled"
     assert set(expected.matches) - set(delivered.matches) == set(), "lost"
     assert delivered == expected
@@ -51,7 +51,7 @@ def assert_every_match_once(place: Place) -> int:
 
 @pytest.mark.parametrize(("seed", "chaos"), [(1, None), (2, None), (5, 5), (6, 6)])
 def test_a_killed_job_goes_on_and_delivers_every_match_once(
-    place: Place, seed: int, chaos: int | None
+    job_home: JobHome, seed: int, chaos: int | None
 ) -> None:
     """With chaos the load is adjusted before most batches, and kills come amid that, too."""
     rng = random.Random(seed)
@@ -59,55 +59,55 @@ def test_a_killed_job_goes_on_and_delivers_every_match_once(
     n_in_flight = 0
     batches: list[int] = []
     with contextlib.ExitStack() as jobs:
-        with publishing(place, events, seed):
+        with publishing(job_home, events, seed):
             for _ in range(N_KILLS):
-                job = jobs.enter_context(Job(place.directory, chaos=chaos))
+                job = jobs.enter_context(Job(job_home.directory, chaos=chaos))
                 batches += job.wait_for_batches(rng.randint(1, 3))
                 time.sleep(rng.uniform(0.0, 1.0))
                 job.kill()
-                n_in_flight += batch_in_flight(place)
+                n_in_flight += batch_in_flight(job_home)
                 # Else the next job starts while the Python processes of this one may still be at work.
                 if rng.random() < 0.5:
                     assert wait_until_gone(job.pid) == []
-        drain(place, chaos)
+        drain(job_home, chaos)
         assert wait_until_gone(job.pid) == []
-    n_matches = assert_every_match_once(place)
+    n_matches = assert_every_match_once(job_home)
     n_batches = max(batches)
     print(f"seed {seed}: {N_KILLS} kills, {n_in_flight} in a batch, {n_batches} batches, {n_matches} matches")
     assert n_in_flight >= N_KILLS // 2
     assert len(set(batches)) >= N_KILLS
     if chaos is not None:
-        made = {record.kind for record in State.at(place.state).adjustments.read()}
+        made = {record.kind for record in State.at(job_home.state).adjustments.read()}
         assert made == {"local", "switch", "unite"}
 
 
 @pytest.mark.parametrize(("seed", "chaos"), [(3, None), (4, 4)])
 def test_killed_python_processes_cost_no_match_and_double_none(
-    place: Place, seed: int, chaos: int | None
+    job_home: JobHome, seed: int, chaos: int | None
 ) -> None:
     rng = random.Random(seed)
     events = random_events(20_000, seed, n_subscription_ids=150)
     n_killed = n_in_flight = n_restarts = 0
     batches: list[int] = []
-    with publishing(place, events, seed):
+    with publishing(job_home, events, seed):
         while n_killed < N_KILLS:
-            with Job(place.directory, chaos=chaos) as job:
+            with Job(job_home.directory, chaos=chaos) as job:
                 while n_killed < N_KILLS and job.is_running:
                     batches += job.wait_for_batches(rng.randint(1, 2))
-                    wait_for_flight(place, job)
+                    wait_for_flight(job_home, job)
                     time.sleep(rng.uniform(0.0, 0.4))
                     victims = job.task_processes() if rng.random() < 0.7 else job.python_processes()
                     if victims:
-                        n_in_flight += batch_in_flight(place)
+                        n_in_flight += batch_in_flight(job_home)
                         kill(rng.choice(victims))
                         n_killed += 1
                 # The reader of the data source is the one process that Spark does not replace.
                 batches += job.wait_for_batches(2)
                 n_restarts += not job.is_running
                 job.kill()
-    drain(place, chaos)
-    n_matches = assert_every_match_once(place)
-    n_lost_tasks = (place.directory / "stderr").read_text(errors="replace").count("Lost task ")
+    drain(job_home, chaos)
+    n_matches = assert_every_match_once(job_home)
+    n_lost_tasks = (job_home.directory / "stderr").read_text(errors="replace").count("Lost task ")
     print(
         f"seed {seed}: {n_killed} kills, {n_in_flight} in a batch, {n_lost_tasks} lost tasks, "
         f"{n_restarts} restarts, {max(batches)} batches, {n_matches} matches"

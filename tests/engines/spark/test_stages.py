@@ -11,7 +11,7 @@ import pytest
 from ps2stream.engines.spark import stages
 from ps2stream.model.events import nothing_rejected
 from ps2stream.model.schemas import PUBLICATIONS
-from ps2stream.sources.source import Part
+from ps2stream.sources.source import SourceBatch
 
 
 class _Source:
@@ -20,10 +20,10 @@ class _Source:
     def __init__(self, *texts: list[str]) -> None:
         self._texts = texts
 
-    def publications(self) -> Iterator[Part]:
+    def publications(self) -> Iterator[SourceBatch]:
         for texts in self._texts:
             rows = [{"seq": number, "id": "p", "text": text} for number, text in enumerate(texts)]
-            yield Part(pa.RecordBatch.from_pylist(rows, PUBLICATIONS), nothing_rejected())
+            yield SourceBatch(pa.RecordBatch.from_pylist(rows, PUBLICATIONS), nothing_rejected())
 
 
 @pytest.mark.parametrize(

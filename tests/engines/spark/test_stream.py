@@ -16,7 +16,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.pandas.types import from_arrow_schema
 
 from engines.spark.processes import kill, source_readers
-from laws.engines import Place, batches_of, outcome_of, sorted_outcome
+from laws.engines import JobHome, batches_of, outcome_of, sorted_outcome
 from ps2stream.config import Settings
 from ps2stream.engines.spark.source import JournalSource
 from ps2stream.engines.spark.stream import (
@@ -91,18 +91,18 @@ def test_the_plan_of_a_dataframe_sees_both_kinds_of_events(spark: SparkSession) 
     assert (len(kinds), kinds.count("publish")) == (40, 20)
 
 
-def test_the_first_start_takes_the_plan_that_it_is_given(spark: SparkSession, place: Place) -> None:
+def test_the_first_start_takes_the_plan_that_it_is_given(spark: SparkSession, job_home: JobHome) -> None:
     events = random_events(300, seed=59)
-    place.publish(events, packet_events=50)
+    job_home.publish(events, packet_events=50)
     owners = np.arange(16, dtype=np.int32) % 2
     plan = Plan(1, "grid", 2, Grid.over(WORLD, 2), owners_of_cells(owners))
-    with journal_stream(spark, place.journal, place.state, place.out, SETTINGS, plan=plan) as query:
+    with journal_stream(spark, job_home.journal, job_home.state, job_home.out, SETTINGS, plan=plan) as query:
         query.process_all_available()
-    assert State.at(place.state).plan().h1.cell_owner.tolist() == owners.tolist()
-    assert place.outcome([]).matches == sorted(oracle.run(events).matches)
+    assert State.at(job_home.state).plan().h1.cell_owner.tolist() == owners.tolist()
+    assert job_home.outcome([]).matches == sorted(oracle.run(events).matches)
     other = Plan(1, "grid", 2, Grid.over(WORLD, 2), owners_of_cells(1 - owners))
-    with journal_stream(spark, place.journal, place.state, place.out, SETTINGS, plan=other):
-        assert State.at(place.state).plan().h1.cell_owner.tolist() == owners.tolist(), "later ones keep it"
+    with journal_stream(spark, job_home.journal, job_home.state, job_home.out, SETTINGS, plan=other):
+        assert State.at(job_home.state).plan().h1.cell_owner.tolist() == owners.tolist(), "later ones keep it"
 
 
 def test_a_stream_of_files_is_matched_as_they_arrive(spark: SparkSession, tmp_path: Path) -> None:
@@ -119,8 +119,8 @@ def test_a_stream_of_files_is_matched_as_they_arrive(spark: SparkSession, tmp_pa
         for number, part in enumerate(parts[3:], start=3):
             add_file(tmp_path / "events", number, part)
             query.process_all_available()
-    place = Place(tmp_path)
-    assert place.outcome([]) == sorted_outcome(oracle.run(events))
+    job_home = JobHome(tmp_path)
+    assert job_home.outcome([]) == sorted_outcome(oracle.run(events))
     batches = {path.name.split("-")[1] for path in (tmp_path / "out" / "matches").glob("batch-*")}
     assert len(batches) == len(parts)
     assert not list((tmp_path / "state").glob("spool/*"))
@@ -135,23 +135,23 @@ def test_an_event_that_comes_too_late_is_rejected(spark: SparkSession, tmp_path:
         query.process_all_available()
         add_file(tmp_path / "events", 1, pa.concat_batches([first.slice(190), second]))
         query.process_all_available()
-    outcome = Place(tmp_path).outcome([])
+    outcome = JobHome(tmp_path).outcome([])
     assert outcome.matches == sorted(oracle.run(events).matches)
     assert [rejected.seq for rejected in outcome.rejected] == first.column("seq")[190:].to_pylist()
 
 
-def test_matches_can_be_followed_as_a_stream(spark: SparkSession, place: Place) -> None:
+def test_matches_can_be_followed_as_a_stream(spark: SparkSession, job_home: JobHome) -> None:
     events = random_events(600, seed=55)
-    place.publish(events.slice(0, 300), packet_events=50)
-    followed = stream_matches(spark, place.out)
+    job_home.publish(events.slice(0, 300), packet_events=50)
+    followed = stream_matches(spark, job_home.out)
     assert followed.isStreaming
     seen = followed.writeStream.format("memory").queryName("followed").start()
     try:
-        place.drain(spark, SETTINGS)
+        job_home.drain(spark, SETTINGS)
         seen.processAllAvailable()
         n_early = spark.table("followed").count()
-        place.publish(events, packet_events=50)
-        place.drain(spark, SETTINGS)
+        job_home.publish(events, packet_events=50)
+        job_home.drain(spark, SETTINGS)
         seen.processAllAvailable()
     finally:
         seen.stop()
@@ -182,48 +182,48 @@ def test_a_dataframe_that_holds_no_events_is_told_of_at_the_call(spark: SparkSes
     assert not (tmp_path / "state").exists()
 
 
-def test_a_second_job_on_a_state_is_refused(spark: SparkSession, place: Place) -> None:
-    place.publish(random_events(50, seed=56), packet_events=50)
-    with place.stream(spark, SETTINGS) as query:
+def test_a_second_job_on_a_state_is_refused(spark: SparkSession, job_home: JobHome) -> None:
+    job_home.publish(random_events(50, seed=56), packet_events=50)
+    with job_home.stream(spark, SETTINGS) as query:
         query.process_all_available()
         with pytest.raises(StateError, match="another job is running on the state"):
-            place.drain(spark, SETTINGS)
+            job_home.drain(spark, SETTINGS)
         query.process_all_available()
     # The first one took no harm, and let go of the state when it ended.
-    place.drain(spark, SETTINGS)
+    job_home.drain(spark, SETTINGS)
 
 
-def test_a_state_is_not_used_with_other_settings(spark: SparkSession, place: Place) -> None:
-    place.publish(random_events(20, seed=57), packet_events=50)
-    place.drain(spark, SETTINGS)
+def test_a_state_is_not_used_with_other_settings(spark: SparkSession, job_home: JobHome) -> None:
+    job_home.publish(random_events(20, seed=57), packet_events=50)
+    job_home.drain(spark, SETTINGS)
     with pytest.raises(StateError, match="was made with n_workers=2; got 3"):
-        place.drain(spark, Settings(n_workers=3, n_dispatchers=2))
+        job_home.drain(spark, Settings(n_workers=3, n_dispatchers=2))
 
 
 def test_a_stream_goes_on_when_the_reader_of_its_source_is_killed(
-    spark: SparkSession, place: Place, caplog: pytest.LogCaptureFixture
+    spark: SparkSession, job_home: JobHome, caplog: pytest.LogCaptureFixture
 ) -> None:
     events = random_events(400, seed=60, invalid_share=0.0)
-    place.publish(events.slice(0, 200), packet_events=50)
+    job_home.publish(events.slice(0, 200), packet_events=50)
     spark.dataSource.register(JournalSource)
-    source = spark.readStream.format("ps2stream_journal").load(str(place.journal))
-    with events_stream(source, place.state, place.out, SETTINGS) as query:
+    source = spark.readStream.format("ps2stream_journal").load(str(job_home.journal))
+    with events_stream(source, job_home.state, job_home.out, SETTINGS) as query:
         query.process_all_available()
         readers = source_readers(os.getpid())
         assert len(readers) == 1
         kill(readers[0])
-        place.publish(events, packet_events=50)
+        job_home.publish(events, packet_events=50)
         query.process_all_available()
         assert query.n_subscriptions > 0
-    assert place.outcome([]) == sorted_outcome(oracle.run(events))
+    assert job_home.outcome([]) == sorted_outcome(oracle.run(events))
     assert [record.getMessage().partition(";")[0] for record in caplog.records] == [
         "the process that reads the source died"
     ]
 
 
-def test_a_missing_journal_is_named(spark: SparkSession, place: Place) -> None:
+def test_a_missing_journal_is_named(spark: SparkSession, job_home: JobHome) -> None:
     with (
-        pytest.raises(JournalError, match=f"no journal at {place.journal}"),
-        journal_stream(spark, place.journal, place.state, place.out, SETTINGS),
+        pytest.raises(JournalError, match=f"no journal at {job_home.journal}"),
+        journal_stream(spark, job_home.journal, job_home.state, job_home.out, SETTINGS),
     ):
         pass

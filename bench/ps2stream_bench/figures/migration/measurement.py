@@ -39,9 +39,9 @@ _MOVING: dict[Scale, dict[str, Setting]] = {
 #: Load to be moved, as a share of what the worker has.
 SHARES = (0.02, 0.05, 0.1, 0.2)
 MOMENTS = 3
-#: A selection is timed so many times; the least disturbed one counts.
+#: A selection is timed this many times; the least disturbed one counts.
 TIMINGS = 3
-#: Publications of a busy region come so many times as often.
+#: Publications of a busy region come this many times as often.
 RUSH = 10.0
 
 
@@ -88,8 +88,8 @@ def _choose(case: Case, context: Context) -> Iterator[Row]:
 def choices(cells: MovableCells, share: float, seed: int) -> Iterator[Row]:
     """Let every selector choose cells that have a share of the load: on the clock, and to see its memory."""
     target = share * float(cells.loads.sum())
-    for place in np.random.default_rng(seed).permutation(len(SELECTORS)):
-        selector = selector_named(list(SELECTORS)[place], seed)
+    for index in np.random.default_rng(seed).permutation(len(SELECTORS)):
+        selector = selector_named(list(SELECTORS)[index], seed)
         seconds = []
         for _ in range(TIMINGS):
             started = time.perf_counter()

@@ -137,7 +137,7 @@ def _draw_times(canvas: Canvas, chosen: Sequence[Row]) -> None:
     axes = canvas.subplots()
     _draw_bars(axes, chosen, "select_s", 1e3)
     axes.set_yscale("log")
-    axes.set_ylim(top=3 * axes.get_ylim()[1])  # room for the legend
+    axes.set_ylim(top=3 * axes.get_ylim()[1])  # space for the legend
     axes.set_ylabel("time to select, ms")
     axes.legend(ncols=4)
 

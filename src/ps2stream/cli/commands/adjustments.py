@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from ps2stream.cli import exits
+from ps2stream.cli import exit_codes
 from ps2stream.cli.options.arguments import natural
 from ps2stream.cli.options.home import add_home, existing_home
 from ps2stream.cli.render.output import note, print_json
@@ -15,12 +15,12 @@ _DESCRIPTION = """\
 Show what load adjustment did in a job, and why, oldest first.
 
 There are three kinds. local: cells, or some of the terms of a cell, went from one worker to another.
-switch: a new plan routes the subscriptions that begin from then on. unite: what was left to the older
+switch: a new plan routes the subscriptions that begin afterwards. unite: what was left to the older
 plan moved, and that plan is gone.
 
 Each has its reason; the balance, L_max/L_min, as it was counted before, as it was expected to become,
 and as it was counted over the window after it; what moved from where to where; and what it cost: the
-time to decide, how long the stream stood still, how long it took until the last worker was ready, and
+time to decide, the time that the stream stood still, the time until the last worker was ready, and
 how many publications were in the batch that had to wait.
 """
 
@@ -58,4 +58,4 @@ def run(arguments: argparse.Namespace) -> int:
             print_json(object_of(record))
         else:
             print(("\n" if number else "") + text_of(record))
-    return exits.DONE
+    return exit_codes.DONE

@@ -6,7 +6,7 @@ import argparse
 import sys
 from typing import Any
 
-from ps2stream.cli import exits
+from ps2stream.cli import exit_codes
 from ps2stream.cli.interrupts import abrupt_interrupts
 from ps2stream.cli.options.arguments import count, natural, seconds
 from ps2stream.cli.options.settings import add_settings, settings_from
@@ -45,7 +45,7 @@ def add_parser(subparsers: Any) -> None:
         allow_abbrev=False,
     )
     parser.add_argument(
-        "--seconds", metavar="N", type=seconds, default=60.0, help="how long to stream (default: 60)"
+        "--seconds", metavar="N", type=seconds, default=60.0, help="duration of the stream (default: 60)"
     )
     parser.add_argument(
         "--subscriptions",
@@ -88,4 +88,4 @@ def run(arguments: argparse.Namespace) -> int:
         finally:
             view.close()
     print(summary(final))
-    return interrupts.exit_code if interrupts else exits.DONE
+    return interrupts.exit_code if interrupts else exit_codes.DONE

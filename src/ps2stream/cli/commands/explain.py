@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING, Any
 
-from ps2stream.cli import exits
+from ps2stream.cli import exit_codes
 from ps2stream.cli.options.arguments import bounds, point, unicode_text
 from ps2stream.cli.options.home import add_home, home_from
 from ps2stream.cli.render.output import print_json
@@ -69,7 +69,7 @@ def run(arguments: argparse.Namespace) -> int:
         print_json(object_of(explanation))
     else:
         print(text_of(explanation))
-    return exits.DONE if explanation.matches else exits.PARTLY
+    return exit_codes.DONE if explanation.matches else exit_codes.PARTLY
 
 
 def _check_usage(arguments: argparse.Namespace) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ps2stream.cli import exits
+from ps2stream.cli import exit_codes
 from ps2stream.cli.interrupts import Terminated
 from ps2stream.cli.options.arguments import natural, seq, unicode_text
 from ps2stream.cli.options.home import add_home, existing_home
@@ -80,7 +80,7 @@ def run(arguments: argparse.Namespace) -> int:
         # Ctrl-C is the ordinary way to end it, so it is no failure.
         if isinstance(interrupt, Terminated) or not arguments.follow:
             raise
-    return exits.DONE
+    return exit_codes.DONE
 
 
 def _show(reader: MatchReader, wanted: Wanted, texts: _Texts | None, arguments: argparse.Namespace) -> None:

@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ps2stream.cli.options.output_file import check_place
+from ps2stream.cli.options.output_file import check_target
 from ps2stream.cli.options.settings import add_plan_settings, settings_from
 from ps2stream.cli.render.output import note, print_json
 from ps2stream.errors import MissingExtraError
@@ -77,7 +77,7 @@ def run(arguments: argparse.Namespace) -> int:
     from ps2stream.sources.event_log import EventLog
 
     settings = settings_from(arguments)
-    _check_places(arguments)
+    _check_targets(arguments)
     log = EventLog(arguments.events)
     say = (lambda text: None) if arguments.quiet else note
     say(f"drawing a sample from {log.n_events:,} events")
@@ -122,21 +122,21 @@ def _check_usage(arguments: argparse.Namespace) -> None:
             arguments.parser.error(f"--all and --{option} exclude each other")
 
 
-def _check_places(arguments: argparse.Namespace) -> None:
+def _check_targets(arguments: argparse.Namespace) -> None:
     from ps2stream.errors import ConfigError
 
     if arguments.plan is not None:
-        check_place("the plan", arguments.plan)
+        check_target("the plan", arguments.plan)
     for path in arguments.draw:
         if arguments.all:
             if path.exists() and not path.is_dir():
                 raise ConfigError(f"with --all drawings need a directory; got the file {path}")
             path.mkdir(parents=True, exist_ok=True)
-            check_place("a drawing", path / "NAME.png")
+            check_target("a drawing", path / "NAME.png")
         elif path.suffix.lower() not in _ENDINGS:
             raise ConfigError(f"the name of a drawing must end in {' or '.join(_ENDINGS)}; got {path}")
         else:
-            check_place("a drawing", path)
+            check_target("a drawing", path)
 
 
 def _planned(

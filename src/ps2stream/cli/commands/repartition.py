@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING, Any
 
-from ps2stream.cli import exits
+from ps2stream.cli import exit_codes
 from ps2stream.cli.options.adjustment import add_margin, adjustment_from
 from ps2stream.cli.options.home import add_home, existing_home
 from ps2stream.cli.options.settings import add_costs
@@ -83,7 +83,7 @@ def run(arguments: argparse.Namespace) -> int:
     state = state_of(home)
     if arguments.dry_run:
         _judge(arguments, home, state)
-        return exits.DONE
+        return exit_codes.DONE
     for option in _DRY_ONLY:
         if getattr(arguments, option) is not None:
             arguments.parser.error(f"--{option.replace('_', '-')} needs --dry-run")
@@ -92,7 +92,7 @@ def run(arguments: argparse.Namespace) -> int:
         print_json({"requested": True})
     else:
         print("asked: the job considers a new plan before its next batch; see 'ps2stream adjustments'")
-    return exits.DONE
+    return exit_codes.DONE
 
 
 def _ask(state: State) -> None:
@@ -147,11 +147,11 @@ def _settings(arguments: argparse.Namespace, home: Home, state: State) -> Settin
 
 
 def _sample(home: Home, state: State, settings: Settings) -> Sample:
-    from ps2stream.adjusting.disk_sample import recent_sample
+    from ps2stream.adjusting.disk_sample import sample_on_disk
     from ps2stream.errors import StateError
     from ps2stream.journal import Journal
 
-    sample = recent_sample(home.journal, state.log, settings)
+    sample = sample_on_disk(home.journal, state.log, settings)
     if sample.n_publications < _FEW:
         with Journal.open(home.journal) as journal:
             oldest = journal.oldest()

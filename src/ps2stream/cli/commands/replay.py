@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ps2stream.cli.interrupts import abrupt_interrupts
-from ps2stream.cli.options.output_file import check_place
+from ps2stream.cli.options.output_file import check_target
 from ps2stream.cli.options.settings import add_plan_file, add_settings, settings_and_plan
 from ps2stream.cli.spark_log import spark_log
 from ps2stream.extras import require
@@ -88,7 +88,7 @@ def run(arguments: argparse.Namespace) -> int:
     settings, plan = settings_and_plan(arguments)
     started = time.monotonic()
     if arguments.report != "-":
-        check_place("the report", Path(arguments.report))
+        check_target("the report", Path(arguments.report))
     events = EventLog(arguments.events)
     ParquetSink.at(arguments.out).clear()
     load_kernels(quiet=arguments.quiet)

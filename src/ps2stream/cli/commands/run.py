@@ -9,8 +9,8 @@ import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from ps2stream.cli import exits
-from ps2stream.cli.interrupts import Interrupts, abrupt_interrupts, words_of
+from ps2stream.cli import exit_codes
+from ps2stream.cli.interrupts import Interrupts, abrupt_interrupts, ending_of
 from ps2stream.cli.options.arguments import seconds
 from ps2stream.cli.options.home import add_home, home_from
 from ps2stream.cli.options.settings import add_plan_file, add_settings, settings_and_plan
@@ -20,7 +20,7 @@ from ps2stream.deployment.home import Home
 if TYPE_CHECKING:
     from ps2stream.config import Settings
     from ps2stream.engines.spark.meter import Meter
-    from ps2stream.engines.spark.running import RunningStream
+    from ps2stream.engines.spark.running_stream import RunningStream
     from ps2stream.journal import Journal
     from ps2stream.state.state import State
 
@@ -126,8 +126,8 @@ def run(arguments: argparse.Namespace) -> int:
             _watch(stream, lines, interrupts, lambda: arguments.until_idle and _is_idle(journal, state))
     lines.print()
     if interrupts:
-        note(f"ps2stream: {words_of(interrupts.exit_code)}; start again to go on from here")
-    return interrupts.exit_code if interrupts else exits.DONE
+        note(f"ps2stream: {ending_of(interrupts.exit_code)}; start again to go on from here")
+    return interrupts.exit_code if interrupts else exit_codes.DONE
 
 
 def _checked_state(home: Home, settings: Settings) -> State:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING, Any
 
-from ps2stream.cli import exits
+from ps2stream.cli import exit_codes
 from ps2stream.cli.options.arguments import count
 from ps2stream.cli.options.home import add_home, existing_home
 from ps2stream.cli.render.output import print_json
@@ -68,7 +68,7 @@ def run(arguments: argparse.Namespace) -> int:
         _print_json(status, arguments.cells)
     else:
         _print_text(status, figures, arguments.cells)
-    return exits.DONE
+    return exit_codes.DONE
 
 
 def _print_json(status: dict[str, Any], n_cells: int) -> None:

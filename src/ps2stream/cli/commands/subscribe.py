@@ -5,12 +5,12 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from ps2stream.cli import exits
+from ps2stream.cli import exit_codes
 from ps2stream.cli.options.arguments import bounds, point, unicode_text
 from ps2stream.cli.options.home import add_home, home_from
 from ps2stream.cli.options.input_file import add_format, open_input
 from ps2stream.cli.render.output import brief, print_json, safe
-from ps2stream.model.squares import Bounds
+from ps2stream.model.square_region import Bounds
 
 _DESCRIPTION = """\
 Add a subscription, or replace the one that has its id, from the next publication on.
@@ -96,11 +96,11 @@ def _subscribe(arguments: argparse.Namespace) -> int:
         print_json({"id": arguments.id, "seq": seq})
     else:
         print(f"subscribed {brief(safe(arguments.id))!r} at seq {seq}")
-    return exits.DONE
+    return exit_codes.DONE
 
 
 def _square(arguments: argparse.Namespace) -> Bounds:
-    from ps2stream.model.squares import square
+    from ps2stream.model.square_region import square_region
 
     lat, lon = arguments.around
-    return square(lat, lon, arguments.km)
+    return square_region(lat, lon, arguments.km)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from ps2stream.cli import exits
+from ps2stream.cli import exit_codes
 from ps2stream.cli.options.arguments import point, unicode_text
 from ps2stream.cli.options.home import add_home, existing_home
 from ps2stream.cli.render.output import Columns, degrees, print_json
@@ -65,4 +65,4 @@ def run(arguments: argparse.Namespace) -> int:
                 corners = ",".join(map(degrees, region))
                 lines.append((row["id"], row["seq"], corners, row["expression"]))
         columns.write(lines)
-    return exits.DONE
+    return exit_codes.DONE

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from ps2stream.cli import exits
+from ps2stream.cli import exit_codes
 from ps2stream.cli.options.arguments import unicode_text
 from ps2stream.cli.options.home import add_home, existing_home
 from ps2stream.cli.render.output import brief, complain, print_json, safe
@@ -49,4 +49,4 @@ def run(arguments: argparse.Namespace) -> int:
             print_json({"id": subscription_id, "seq": seq})
         else:
             print(f"unsubscribed {brief(safe(subscription_id))!r} at seq {seq}")
-    return exits.PARTLY if receipt.rejected else exits.DONE
+    return exit_codes.PARTLY if receipt.rejected else exit_codes.DONE

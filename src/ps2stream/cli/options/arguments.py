@@ -11,7 +11,7 @@ import re
 from collections.abc import Sequence
 
 from ps2stream.errors import quoted
-from ps2stream.model.squares import Bounds
+from ps2stream.model.square_region import Bounds
 
 Point = tuple[float, float]
 

@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 
 
-def check_place(what: str, path: Path) -> None:
+def check_target(what: str, path: Path) -> None:
     """Refuse a name that no file can be written to."""
     from ps2stream.errors import ConfigError
 

@@ -63,7 +63,7 @@ def add_plan_file(parser: argparse.ArgumentParser) -> None:
         "--plan",
         metavar="FILE",
         type=Path,
-        help="route by a plan that 'ps2stream partition' has saved, in place of making one from a sample",
+        help="route by a plan that 'ps2stream partition' has saved, instead of making one from a sample",
     )
 
 

@@ -39,7 +39,7 @@ def print_loads(figures: LoadFigures, n_cells: int) -> None:
 
 
 def ago(seconds: float) -> str:
-    """Write how long something is past."""
+    """Write the time since something."""
     for size, unit in ((86_400, "days"), (3_600, "h"), (60, "min")):
         if seconds >= 2 * size:
             return f"{seconds / size:.0f} {unit} ago"

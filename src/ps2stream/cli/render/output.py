@@ -21,7 +21,7 @@ _LONGEST_LINE = 500
 
 
 def complain(error: Exception | str) -> None:
-    """Print what went wrong; an error in an expression points at the place."""
+    """Print what went wrong; an error in an expression points at it."""
     note(f"ps2stream: {brief(safe(str(error)))}")
     if isinstance(error, ExpressionError) and error.expression.strip():
         note(pointer(error.expression, error.position))

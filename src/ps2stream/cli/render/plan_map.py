@@ -78,13 +78,13 @@ def picture_of(plan: Plan, sample: Sample, area: Area, colours: Float64s) -> Flo
     lat = area.south + (y + 0.5) * (area.north - area.south) / height
     cell = _cells(plan, lon, lat)
     owner = plan.h1.cell_owner[cell]
-    stripe, place = np.divmod(x - y, _STRIPE_PIXELS)
+    stripe, offset = np.divmod(x - y, _STRIPE_PIXELS)
     picture = colours[np.maximum(owner, 0)]
     for table in np.unique(-1 - owner[owner < 0]).tolist():
         workers = workers_of(plan.h1, table)
         here = owner == -1 - table
         picture[here] = colours[workers[stripe[here] % len(workers)]]
-    picture[(owner < 0) & (place < _STRIPE_GAP_PIXELS)] = _GAP_GREY
+    picture[(owner < 0) & (offset < _STRIPE_GAP_PIXELS)] = _GAP_GREY
     return np.asarray(1 - _strength(plan, sample, cell)[..., None] * (1 - picture))
 
 

@@ -5,7 +5,7 @@
     stream           start the engine on a journal, or on a DataFrame of the user's own
     journal_batches  which events a micro-batch of a journal has
     query            what runs batches in the background: a loop of ours, or Structured Streaming
-    running          a stream that goes on by itself when a process of Spark dies
+    running_stream   a stream that goes on by itself when a process of Spark dies
     source           a journal as a Spark stream, for those who want the events themselves
     dataframes       whether a user's DataFrame is one of events
     replay           an event log through the engine, as fast as it goes
@@ -13,7 +13,7 @@
     java, jvm        the Java that Spark needs, and the JVM that it runs in
     daemon           the process that Spark forks its Python processes from
     failures         what Spark says of a failure, in our words
-    watch, meter     what a running stream reports
+    batch_tally, meter  what a running stream reports
 
 Spark gives a batch its tasks and its shuffle, and a DataFrame of a user's own its batches; what a batch means
 is in ``roles`` and ``state``.
@@ -26,7 +26,7 @@ from ps2stream.extras import require
 # Before the modules below import pyspark: its own ImportError would not say what to install.
 require("ps2stream.engines.spark", "spark")
 
-from ps2stream.engines.spark.running import RunningStream  # noqa: E402
+from ps2stream.engines.spark.running_stream import RunningStream  # noqa: E402
 from ps2stream.engines.spark.session import local_session  # noqa: E402
 from ps2stream.engines.spark.source import JournalSource  # noqa: E402
 from ps2stream.engines.spark.stream import (  # noqa: E402

@@ -40,7 +40,7 @@ def death_of(report: str) -> str:
     return next((words for words, signs in _DEATHS.items() if re.search(signs, report)), "")
 
 
-def words_of(report: str) -> str:
+def failure_line(report: str) -> str:
     """Say in one line why a stream failed; an error of ours is that line itself."""
     own = _OWN_ERROR.search(report)
     if own:

@@ -32,7 +32,7 @@ from ps2stream.model.events import nothing_rejected
 from ps2stream.model.schemas import empty
 from ps2stream.roles.packets import WORKER, Packet, PacketKind, decode
 from ps2stream.roles.registrar import Registrar
-from ps2stream.roles.reports import DispatcherReport, Report, WorkerReport, from_json
+from ps2stream.roles.reports import DispatcherReport, Report, WorkerReport, report_from_json
 from ps2stream.roles.update_compiler import COMPILED_UPDATES, compile_updates
 from ps2stream.roles.worker_host import Standing, WorkerHost
 from ps2stream.sinks.sink import Sink
@@ -44,7 +44,7 @@ from ps2stream.text.tokenizer import Tokenizer
 #: Up to this many updates the driver parses by itself; a Spark job would take longer.
 _COMPILE_HERE = 50_000
 
-#: How many updates the subscription log may gather before a snapshot takes its place.
+#: How many updates the subscription log may gather before a snapshot replaces it.
 SNAPSHOT_EVERY = 100_000
 
 _STATUS_EVERY_S = 5.0
@@ -299,7 +299,7 @@ def _heard(packets: Iterable[Packet]) -> Heard:
     reports: list[Report] = []
     for kind, payload in packets:
         if kind == PacketKind.REPORT:
-            reports.append(from_json(payload.decode()))
+            reports.append(report_from_json(payload.decode()))
         elif kind == PacketKind.LOADS:
             loads = decode(payload)
             heard.cells[int(loads.schema.metadata[WORKER])] = loads.replace_schema_metadata(None)
@@ -312,7 +312,7 @@ def _parted(packets: Iterable[Packet]) -> tuple[pa.RecordBatch, list[pa.RecordBa
     """Part compiled from rejected updates."""
     compiled, rejected = [empty(COMPILED_UPDATES)], [nothing_rejected()]
     for kind, payload in packets:
-        (rejected if kind == PacketKind.REJECTED else compiled).append(decode(payload))
+        (rejected if kind == PacketKind.REJECTED_RECORDS else compiled).append(decode(payload))
     return concat(compiled), rejected
 
 

@@ -15,9 +15,9 @@ from pyspark.sql import SparkSession
 
 from ps2stream.config import Settings
 from ps2stream.engines.replay import Replayed
+from ps2stream.engines.spark.batch_tally import read_up_to, tally_batch
 from ps2stream.engines.spark.job import BatchDone
 from ps2stream.engines.spark.stream import journal_stream
-from ps2stream.engines.spark.watch import position_of, tally_batch
 from ps2stream.engines.tally import Tally
 from ps2stream.journal import Journal
 from ps2stream.model.events import in_order
@@ -51,7 +51,7 @@ def replay_microbatch(
 
     def on_batch(done: BatchDone) -> None:
         nonlocal consumed
-        consumed = position_of(done)
+        consumed = read_up_to(done)
         tally_batch(tally, done)
         tally.latencies.append((done.duration_s, sum(map(n_events, done.sources))))
         on_progress(tally)

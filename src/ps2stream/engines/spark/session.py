@@ -33,9 +33,9 @@ _SETTINGS = {
     # Few instructions of a batch are Java's: compiling them a second time, and better, took more of two cores
     # in the first minutes than it gave back.
     "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1",
-    # How long a Python process and the JVM wait for each other to connect: 15 s is little on a busy machine.
+    # A Python process and the JVM wait for each other to connect: 15 s is little on a busy machine.
     "spark.python.authenticate.socketTimeout": "300s",
-    # A batch is a few small tasks: waiting for a better place only costs time on one machine.
+    # A batch is a few small tasks: waiting for a better host only costs time on one machine.
     "spark.locality.wait": "0s",
     # Spark writes two small files a batch. By default each starts several processes to look at and to set
     # permissions, 110 ms in all; so they are written and renamed, as atomically, in a tenth of it.

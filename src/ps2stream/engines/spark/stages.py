@@ -23,7 +23,7 @@ from ps2stream.config import Settings
 from ps2stream.roles.dispatcher import Dispatched, Dispatcher
 from ps2stream.roles.merger import Merger
 from ps2stream.roles.packets import WORKER, Packet, PacketKind, decode, encode
-from ps2stream.roles.reports import DispatcherReport, MergerReport, Report, to_json
+from ps2stream.roles.reports import DispatcherReport, MergerReport, Report, report_to_json
 from ps2stream.roles.update_compiler import compile_updates
 from ps2stream.roles.worker_host import Standing
 from ps2stream.routing.routing import Routing
@@ -89,7 +89,7 @@ class CompileUpdates:
                 compiled, rejected = compile_updates(updates, tokenizer)
                 yield Packet(PacketKind.COMPILED, encode(compiled))
                 if rejected.num_rows:
-                    yield Packet(PacketKind.REJECTED, encode(rejected))
+                    yield Packet(PacketKind.REJECTED_RECORDS, encode(rejected))
         _freeze_once()
 
 
@@ -123,10 +123,10 @@ class Dispatch:
 
 def _sent(done: Dispatched, rejected: pa.RecordBatch, with_sample: bool) -> Iterator[Sent]:
     for worker, packet in done.packets.items():
-        yield worker, Packet(PacketKind.PUBLICATIONS, encode(packet))
+        yield worker, Packet(PacketKind.ROUTED_PUBLICATIONS, encode(packet))
     # What is not for workers passes through one of them on its way to the merger or to the driver.
     if rejected.num_rows:
-        yield 0, Packet(PacketKind.REJECTED, encode(rejected))
+        yield 0, Packet(PacketKind.REJECTED_RECORDS, encode(rejected))
     if with_sample:
         yield 0, Packet(PacketKind.SAMPLE, encode(done.sampled))
 
@@ -206,9 +206,9 @@ class Inbox(NamedTuple):
     for_driver: list[Packet]
 
     def add(self, packet: Packet) -> None:
-        if packet.kind == PacketKind.PUBLICATIONS:
+        if packet.kind == PacketKind.ROUTED_PUBLICATIONS:
             self.publications.append(packet.payload)
-        elif packet.kind == PacketKind.REJECTED:
+        elif packet.kind == PacketKind.REJECTED_RECORDS:
             self.rejected.append(decode(packet.payload))
         else:
             self.for_driver.append(packet)
@@ -227,7 +227,7 @@ def _exhaust(nothing: Iterable[object]) -> None:
 
 
 def _packet_of(report: Report) -> Packet:
-    return Packet(PacketKind.REPORT, to_json(report).encode())
+    return Packet(PacketKind.REPORT, report_to_json(report).encode())
 
 
 def _freeze_once() -> None:

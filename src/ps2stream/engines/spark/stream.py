@@ -21,7 +21,7 @@ from ps2stream.engines.spark.dataframes import check_events
 from ps2stream.engines.spark.job import SNAPSHOT_EVERY, BatchDone, MicroBatchJob
 from ps2stream.engines.spark.journal_batches import JournalBatches
 from ps2stream.engines.spark.query import BatchLoop, StructuredQuery
-from ps2stream.engines.spark.running import OnBatch, RunningStream, Started, running
+from ps2stream.engines.spark.running_stream import OnBatch, RunningStream, Started, running
 from ps2stream.errors import ConfigError
 from ps2stream.files import AnyPath, absolute
 from ps2stream.journal import Journal

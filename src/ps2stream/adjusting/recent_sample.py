@@ -14,7 +14,7 @@ from ps2stream.matching.contract import Subscriptions
 from ps2stream.model.schemas import empty
 from ps2stream.model.space import Grid
 from ps2stream.partitioning.sample import Sample, some_of
-from ps2stream.roles.migration import touching
+from ps2stream.roles.migration import touching_cells
 from ps2stream.roles.packets import SAMPLED
 from ps2stream.roles.registrar import Registrar
 
@@ -24,7 +24,7 @@ KEPT = 40_000
 _CELL_SUBSCRIPTIONS = 5_000
 
 
-class Recent:
+class RecentSample:
     """Keep a sample of the newest publications, and count how the stream is mixed."""
 
     def __init__(self) -> None:
@@ -63,9 +63,9 @@ class Recent:
 
 
 class CellEvidence:
-    """Show local adjustment what is in a cell (``balance.local.Evidence``)."""
+    """Show local adjustment what is in a cell (``balance.local_adjustment.Evidence``)."""
 
-    def __init__(self, recent: Recent, registrar: Registrar, seed: int) -> None:
+    def __init__(self, recent: RecentSample, registrar: Registrar, seed: int) -> None:
         self._registrar = registrar
         self._random = np.random.default_rng(seed)
         self._publications = recent.sample(_nothing(), 0)
@@ -81,7 +81,7 @@ class CellEvidence:
         return self._known[cell]
 
     def _sample(self, cell: int) -> Sample:
-        live = self._live[touching(self._registrar.plan.grid, self._bounds, np.array([cell]))]
+        live = self._live[touching_cells(self._registrar.plan.grid, self._bounds, np.array([cell]))]
         chosen = live
         if len(live) > _CELL_SUBSCRIPTIONS:
             chosen = np.sort(self._random.choice(live, _CELL_SUBSCRIPTIONS, replace=False))

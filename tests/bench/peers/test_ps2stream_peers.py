@@ -6,7 +6,7 @@ from ps2stream.matcher import event_table
 from ps2stream.model.publications import Publication
 from ps2stream.model.space import Region
 from ps2stream.model.subscriptions import Subscription
-from ps2stream_bench.peers.ours import PS2StreamInline, settings_of
+from ps2stream_bench.peers.ps2stream_peers import PS2StreamInline, settings_of
 
 EVERYWHERE = Region(-180.0, -90.0, 180.0, 90.0)
 

@@ -21,9 +21,9 @@ from ps2stream.text.characters import (
     Characters,
     pair_slot,
 )
+from ps2stream.text.combining_marks import MAX_MARKS
 from ps2stream.text.hashing import Bytes, xxh64
-from ps2stream.text.marks import MAX_MARKS
-from ps2stream.text.stops import is_stopped
+from ps2stream.text.stop_words import is_stopped
 
 #: No character becomes more than this many times its bytes: one of Arabic, of 3 bytes, becomes 18 letters.
 GROWTH = 12
@@ -76,7 +76,7 @@ def _append(code: int, term: Bytes, n: int) -> int:
 
 @kernel
 def _find_pair(pairs: UInt64s, first: int, second: int) -> int:
-    """Return the place of a pair in its table, or a free one."""
+    """Return the slot of a pair in its table, or a free one."""
     key = np.uint64(first << LEADS | second)
     slot = pair_slot(first, second, len(pairs))
     while pairs[slot] != np.uint64(0) and pairs[slot] != key:
@@ -85,13 +85,13 @@ def _find_pair(pairs: UInt64s, first: int, second: int) -> int:
 
 
 @kernel
-def cut_foreign(
+def cut_non_ascii(
     data: Bytes, offsets: Int64s, rows: Int64s, characters: Characters, stops: UInt64s
 ) -> tuple[Ragged, Int64s]:
     """Hash the terms of some rows; leave the hard ones empty and say which of the rows they are.
 
-    One long function, with one place where a term ends: handing arrays on to another one with every character
-    or term took as long as all the rest, since numba counts their references each time.
+    One long function, with one branch where a term ends: handing arrays on to another one with every
+    character or term took as long as all the rest, since numba counts their references each time.
     """
     n_bytes = longest = 0
     for row in rows:

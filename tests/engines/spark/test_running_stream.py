@@ -10,7 +10,7 @@ from pyspark.errors import PySparkException
 
 from engines.spark.test_failures import OWN, READER_KILLED, READER_LATE
 from ps2stream.engines.spark.job import BatchDone
-from ps2stream.engines.spark.running import MOST_RESTARTS, RunningStream
+from ps2stream.engines.spark.running_stream import MOST_RESTARTS, RunningStream
 from ps2stream.errors import EngineError, StateError
 
 DONE = BatchDone(0, (), (), 3, 1, 7, 0.25, 0.5)
@@ -145,7 +145,7 @@ def test_a_batch_that_gets_done_makes_earlier_deaths_forgotten(tmp_path: Any) ->
 
 def test_pauses_grow_from_death_to_death(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     now = 0.0
-    monkeypatch.setattr("ps2stream.engines.spark.running.time.monotonic", lambda: now)
+    monkeypatch.setattr("ps2stream.engines.spark.running_stream.time.monotonic", lambda: now)
     starts = Starts(tmp_path, Query(READER_KILLED))
     stream = RunningStream(starts, lambda done: None, first_pause_s=1.0)
     stream.start()

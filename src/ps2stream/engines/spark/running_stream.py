@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterator
 from py4j.protocol import Py4JError, Py4JJavaError
 from pyspark.errors import PySparkException
 
-from ps2stream.engines.spark.failures import death_of, report_of, words_of
+from ps2stream.engines.spark.failures import death_of, failure_line, report_of
 from ps2stream.engines.spark.job import BatchDone, MicroBatchJob
 from ps2stream.engines.spark.jvm import jvm_ended
 from ps2stream.engines.spark.query import Query
@@ -131,7 +131,7 @@ class RunningStream:
         report = report_of(failure)
         death = death_of(report)
         if not death:
-            raise EngineError(words_of(report)) from failure
+            raise EngineError(failure_line(report)) from failure
         if self._n_restarts == MOST_RESTARTS:
             raise EngineError(
                 f"{death}; started again {MOST_RESTARTS} times, the stream did not get on"

@@ -9,7 +9,7 @@ import pytest
 from rich.cells import cell_len
 from rich.console import Console
 
-from ps2stream.demo.live import LiveView, render
+from ps2stream.demo.live_view import LiveView, render
 from ps2stream.demo.snapshot import AdjustmentLine, SampleMatch, Snapshot
 
 SNAPSHOT = Snapshot(
@@ -117,7 +117,7 @@ def test_the_newest_adjustments_are_on_top_and_the_busy_place_below() -> None:
     assert "load adjustment" in screen
     assert screen.index("1:20  moved 8 cells") < screen.index("1:10  moved 7 cells")
     assert "busy around Jundiaí" in screen
-    assert "moved 6 cells" not in screen, "24 lines have room for two"
+    assert "moved 6 cells" not in screen, "24 lines have space for two"
     assert "moved 5 cells" in drawn(shown, height=40)
     assert "47.37, 8.54" in screen, "a match is always shown"
 

@@ -20,7 +20,7 @@ _FULL_PERCENT = 80
 
 
 def map_size(n_records: int) -> int:
-    """Return how long a map for this many records should be: with capacity for a quarter more."""
+    """Return the length of a map for this many records: with capacity for a quarter more."""
     return n_records * 125 // _FULL_PERCENT + 16
 
 
@@ -89,7 +89,7 @@ def find_records(map_record: UInt32s, records: Records, seqs: Int64s) -> Int64s:
 
 
 @kernel
-def refill_map(head: Int64s, records: Records, map_record: UInt32s) -> None:
+def refill_seq_map(head: Int64s, records: Records, map_record: UInt32s) -> None:
     """Enter every subscription into an empty map."""
     record = 0
     for _ in range(head[N_RECORDS]):

@@ -1,4 +1,4 @@
-"""Watch a running stream: add up its batches."""
+"""The tally of a running stream: its batches added up."""
 
 from __future__ import annotations
 
@@ -33,6 +33,6 @@ def tally_batch(tally: Tally, done: BatchDone) -> None:
     tally.mark()
 
 
-def position_of(done: BatchDone) -> int:
+def read_up_to(done: BatchDone) -> int:
     """Return the position of the journal that a batch has read up to; 0 where it does not come from one."""
     return max((each.upto for each in done.sources if isinstance(each, JournalRange)), default=0)

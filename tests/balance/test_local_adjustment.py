@@ -15,10 +15,10 @@ from hypothesis import strategies as st
 from balance.cells import cell_sample, cell_table, posted_only
 from partitioning.samples import make_sample
 from ps2stream.arrays import Float64s, Int64s
-from ps2stream.balance import local
-from ps2stream.balance.halves import divide, merged_load
+from ps2stream.balance import local_adjustment
+from ps2stream.balance.halves import divide_terms, merged_load
 from ps2stream.balance.loads import CellTable
-from ps2stream.balance.local import Contents, LocalAdjustment, adjust, is_unbalanced
+from ps2stream.balance.local_adjustment import Contents, LocalAdjustment, adjust, is_unbalanced
 from ps2stream.balance.ownership import Ownership
 from ps2stream.balance.selection import SELECTORS, selector_named
 from ps2stream.balance.settings import AdjustmentSettings
@@ -126,7 +126,7 @@ def test_no_round_leaves_a_larger_load_behind_than_it_found(
 ) -> None:
     seen: list[Float64s] = []
 
-    class Watched(local._Adjusting):
+    class Watched(local_adjustment._Adjusting):
         def totals(self) -> Float64s:
             seen.append(super().totals())
             return seen[-1]
@@ -238,7 +238,7 @@ def test_a_worker_with_all_its_load_in_one_hot_cell_gets_it_divided_by_terms(nam
     assert adjusted is not None
     (step,) = adjusted.steps
     assert (step.phase, step.source, step.destination, step.cells) == ("split", 0, 1, (4,))
-    halves = divide(_evidence(4), costs)
+    halves = divide_terms(_evidence(4), costs)
     assert halves is not None
     assert adjusted.after.tolist() == pytest.approx([1000 * halves.stays, 1000 * halves.goes])
     assert step.load == pytest.approx(1000 * halves.goes)
@@ -390,7 +390,7 @@ def test_the_parts_of_a_divided_cell_have_no_bytes_in_common() -> None:
 
 @pytest.mark.parametrize("name", SELECTORS)
 def test_by_the_papers_load_a_half_does_not_go_back_where_the_other_is(name: str) -> None:
-    """Two halves in one place cost more pairs than apart; just adding their loads up would not show it."""
+    """Two halves at one worker cost more pairs than apart; just adding their loads up would not show it."""
     apart = cell_sample([[1]] * 100 + [[2]] * 100, [[1]] * 100 + [[2]] * 100)
     alike = cell_sample([[1]] * 100, [[1]] * 100)
     plan, tables = _plan([0, 1], 2), [cell_table({0: 100.0}), cell_table({1: 70.0})]

@@ -13,7 +13,7 @@ from typing import Literal, NamedTuple, Protocol
 import numpy as np
 
 from ps2stream.arrays import Float64s, Int64s
-from ps2stream.balance.halves import divide, merged_load, of_owner
+from ps2stream.balance.halves import divide_terms, merged_load, of_owner
 from ps2stream.balance.loads import CellTable
 from ps2stream.balance.ownership import Ownership
 from ps2stream.balance.selection import MovableCells, Selector
@@ -170,7 +170,7 @@ class _Adjusting:
     def _additive(self, cells: Int64s, destination: int) -> Int64s:
         """Leave out the cells whose load would not just be added to the destination's.
 
-        By the paper's load two halves in one place cost more than apart; :meth:`_merge` looks into that.
+        By the paper's load two halves at one worker cost more than apart; :meth:`_merge` looks into that.
         """
         if self._costs.load != "paper":
             return cells
@@ -182,7 +182,7 @@ class _Adjusting:
     def _divide_hottest(self, source: int, destination: int) -> bool:
         """Divide a cell that is too busy to be moved; the total may rise by what is sent to both.
 
-        The paper divides only where the total falls. Where all the load of a worker is in one place
+        The paper divides only where the total falls. Where all the load of a worker is in one cell
         nothing else would ever relieve it.
         """
         return any(
@@ -197,7 +197,7 @@ class _Adjusting:
         sample = self._evidence(cell)
         if self.ownership.is_divided(cell):
             sample = of_owner(sample, self.ownership.owners_of(cell, sample.clause_terms), source)
-        halves = divide(sample, self._costs)
+        halves = divide_terms(sample, self._costs)
         if halves is None or (only_if_total_falls and not halves.lowers_total):
             return False
         load, size = self._loads[source, cell], self._sizes[source, cell]

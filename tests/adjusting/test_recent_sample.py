@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from engines.deployments import Deployment, local_stream, posting_terms, random_plan
 from engines.streams import TOKENIZER, publications_of
 from matching.scan import cells_of, columns_of, random_subscriptions
-from ps2stream.adjusting import recent as recent_module
-from ps2stream.adjusting.recent import CellEvidence, Recent
+from ps2stream.adjusting import recent_sample as recent_module
+from ps2stream.adjusting.recent_sample import CellEvidence, RecentSample
 from ps2stream.arrays import Ragged
 from ps2stream.model.space import WORLD, Grid, Region
 from ps2stream.partitioning.sample import Sample
@@ -44,7 +44,7 @@ def test_as_many_of_the_newest_publications_are_kept_as_are_asked_for(
     monkeypatch: pytest.MonkeyPatch, sizes: list[int], kept: int
 ) -> None:
     monkeypatch.setattr(recent_module, "KEPT", 10)
-    recent, last = Recent(), 0
+    recent, last = RecentSample(), 0
     for size in sizes:
         recent.add([_published(*range(last, last + size))], size, 0)
         last += size
@@ -54,7 +54,7 @@ def test_as_many_of_the_newest_publications_are_kept_as_are_asked_for(
 
 def test_a_sample_has_the_publications_with_their_terms_and_the_subscriptions_as_they_are() -> None:
     stored = columns_of(random_subscriptions(random.Random(1), 7, 1))
-    recent = Recent()
+    recent = RecentSample()
     recent.add([_published(1, 2), _published(5)], 300, 60)
     sample = recent.sample(stored, 70)
     assert _numbers(sample) == [1, 2, 5]
@@ -67,7 +67,7 @@ def test_a_sample_has_the_publications_with_their_terms_and_the_subscriptions_as
 
 
 def test_the_mix_is_that_of_the_recent_past() -> None:
-    recent = Recent()
+    recent = RecentSample()
     for _ in range(50):
         recent.add([], 1000, 2000)
     assert recent.sample(NOBODY, 0).churn == pytest.approx(1.0, rel=0.01)
@@ -77,21 +77,21 @@ def test_the_mix_is_that_of_the_recent_past() -> None:
 
 
 def test_nothing_is_a_sample_too() -> None:
-    sample = Recent().sample(NOBODY, 0)
+    sample = RecentSample().sample(NOBODY, 0)
     assert (sample.n_publications, sample.n_subscriptions) == (0, 0)
     assert sample.churn == 0.0
     assert isinstance(sample.terms, Ragged)
     assert sample.terms.n_rows == 0
 
 
-def _deployment(seed: int) -> tuple[Deployment, Recent, list[dict[str, Any]]]:
+def _deployment(seed: int) -> tuple[Deployment, RecentSample, list[dict[str, Any]]]:
     """Let a stream pass, and remember all of its publications."""
     events = local_stream(200, seed)
     deployment = Deployment(random_plan(random.Random(seed)))
     deployment.process(events)
     publications = publications_of(events)
     done = Dispatcher(deployment.registrar.grid_ts, TOKENIZER).dispatch(publications)
-    recent = Recent()
+    recent = RecentSample()
     recent.add([done.sampled], publications.num_rows, 100)
     return deployment, recent, publications.to_pylist()
 
@@ -152,7 +152,7 @@ def test_publications_are_found_in_the_cells_that_the_kernels_put_them_in(
     bounds = data.draw(st.sampled_from([WORLD, (-10.0, -10.0, 10.0, 10.0), (5.0, 5.0, 5.0, 5.0)]))
     grid = Grid.over(bounds, bits)
     rows = [{"lon": lon, "lat": lat, "terms": []} for lon, lat in drawn]
-    recent = Recent()
+    recent = RecentSample()
     recent.add([pa.RecordBatch.from_pylist(rows, SAMPLED)], len(rows), 0)
     found = recent_module._cells_of(grid, recent.sample(NOBODY, 0))
     assert found.tolist() == [grid.cell(lon, lat) for lon, lat in drawn]

@@ -1,4 +1,4 @@
-"""A region around a point, for those who think in kilometres."""
+"""A square region around a point, for those who think in kilometres."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ KM_PER_DEGREE = 2 * math.pi * 6371.0088 / 360
 _HALF_TURN = 180.0 - 1e-6
 
 
-def square(lat: float, lon: float, side_km: float) -> Bounds:
+def square_region(lat: float, lon: float, side_km: float) -> Bounds:
     """Return the region that reaches half a side from a point north, south, east and west.
 
     East and west are measured along the point's own parallel. Where the square reaches a pole or

@@ -56,7 +56,7 @@ def interests_of(subscriptions: pa.Table, tokenizer: Tokenizer) -> Interests:
         raise ValueError(f"expression of subscription {subscriptions['id'][row]} must be valid; {reason}")
     min_lon, max_lon = subscriptions["min_lon"].to_numpy(), subscriptions["max_lon"].to_numpy()
     crossing = np.flatnonzero(min_lon > max_lon)
-    # The western part of a region that crosses comes in its own place, the eastern one at the end.
+    # The western part of a region that crosses comes in its own row, the eastern one at the end.
     rows = np.concatenate([np.arange(len(min_lon)), crossing])
     max_lon = np.concatenate([np.where(min_lon > max_lon, 180.0, max_lon), max_lon[crossing]])
     min_lon = np.concatenate([min_lon, np.full(len(crossing), -180.0)])

@@ -17,11 +17,11 @@ from ps2stream.balance.settings import AdjustmentSettings
 from ps2stream.config import Settings
 from ps2stream.engines.inline import InlineEngine
 from ps2stream.engines.kernel_warmup import warm
+from ps2stream.engines.spark.batch_tally import read_up_to, tally_batch
 from ps2stream.engines.spark.job import BatchDone
-from ps2stream.engines.spark.running import RunningStream
+from ps2stream.engines.spark.running_stream import RunningStream
 from ps2stream.engines.spark.session import warm_up
 from ps2stream.engines.spark.stream import journal_stream
-from ps2stream.engines.spark.watch import position_of, tally_batch
 from ps2stream.engines.tally import Tally
 from ps2stream.journal import Journal
 from ps2stream.model.schemas import EVENTS, empty
@@ -148,7 +148,7 @@ class PS2StreamMicrobatch:
         tally_batch(self._tally, done)
         self._batch_id = done.batch_id
         # Last, for it is what the other thread waits for.
-        self._position = position_of(done)
+        self._position = read_up_to(done)
 
 
 def settings_of(stop_words: Iterable[str] = (), n_workers: int = 2) -> Settings:

@@ -6,7 +6,7 @@ import pytest
 from ps2stream.matcher import event_table
 from ps2stream.model.space import Region
 from ps2stream.model.subscriptions import Subscription
-from ps2stream_bench.peers.interests import CLAUSES, clause_table, runs
+from ps2stream_bench.peers.boxes_and_clauses import CLAUSES, clause_table, runs
 
 BOX = Region(1.0, 2.0, 3.0, 4.0)
 

@@ -17,8 +17,8 @@ from ps2stream.errors import ExpressionError
 from ps2stream.model.expressions import parse
 from ps2stream.model.limits import MAX_EXPRESSION_BYTES, MAX_TEXT_BYTES
 from ps2stream.text.clauses import compile_expressions
+from ps2stream.text.combining_marks import MAX_MARKS, stream_safe
 from ps2stream.text.hashing import hash_term
-from ps2stream.text.marks import MAX_MARKS, stream_safe
 from ps2stream.text.terms import terms_of
 from ps2stream.text.tokenizer import Tokenizer
 from strategies import mark_runs, marked_texts

@@ -25,7 +25,7 @@ def endless_parts(loading: pa.RecordBatch, mixed: pa.RecordBatch, size: int) -> 
 
 
 def taken_back(loading: pa.RecordBatch, mixed: pa.RecordBatch) -> pa.RecordBatch:
-    """Return the mix with every subscribe in the place of an unsubscribe, and the other way round."""
+    """Return the mix with every subscribe and unsubscribe exchanged."""
     begins, ends = (np.flatnonzero(pc.equal(mixed.column("op"), op)) for op in (SUBSCRIBE, UNSUBSCRIBE))
     begun = mixed.column("id").take(pa.array(begins))
     unsubscribes = events_of({"op": pa.repeat(UNSUBSCRIBE, len(begun)), "id": begun}, len(begun))
