@@ -22,6 +22,7 @@ from ps2stream.arrays import Float64s
 from ps2stream.config import Settings
 from ps2stream.journal import Journal
 from ps2stream.partitioning.plan import Plan
+from ps2stream.state.home_layout import HomeLayout
 from ps2stream_bench.latency import Arrivals, Latency, RealClock, Timeline, arrivals
 
 if TYPE_CHECKING:
@@ -110,11 +111,11 @@ def live_stream(
     """Run a stream on a new journal in a directory, with subscriptions loaded before anybody looks."""
     from ps2stream.engines.spark.stream import journal_stream
 
-    place, state, out = (directory / name for name in ("journal", "state", "out"))
-    with Journal.open(place, create=True) as journal:
+    home = HomeLayout(directory)
+    with Journal.open(home.journal, create=True) as journal:
         live = LiveStream(journal, check=lambda: stream.check())
         with journal_stream(
-            spark, journal_path, state, out, settings, plan=plan, on_batch=live.add, prune=prune
+            spark, home.journal, home.state, home.out, settings, plan=plan, on_batch=live.add, prune=prune
         ) as stream:
             live.load(loading)
             yield live

@@ -27,6 +27,7 @@ from ps2stream.model.matches import Match
 from ps2stream.model.schemas import BEFORE_ALL_SEQS
 from ps2stream.planning.first_plan import first_plan
 from ps2stream.roles.reports import DispatcherReport, WorkerReport
+from ps2stream.state.home_layout import HomeLayout
 from ps2stream.testing.oracle import Deliveries, Rejection
 
 #: Larger than any log of these tests: all events in one batch.
@@ -109,22 +110,8 @@ def _work(done: list[BatchDone]) -> Work:
 
 
 @dataclass(frozen=True, slots=True)
-class JobHome:
-    """Where a job on a journal lives: the journal, its state, its output."""
-
-    directory: Path
-
-    @property
-    def journal(self) -> Path:
-        return self.directory / "journal"
-
-    @property
-    def state(self) -> Path:
-        return self.directory / "state"
-
-    @property
-    def out(self) -> Path:
-        return self.directory / "out"
+class JobHome(HomeLayout):
+    """Where a job on a journal lives, and what tests let it do."""
 
     def publish(self, events: pa.Table, packet_events: int) -> list[Rejection]:
         """Append what the journal lacks of a log, in packets of up to twice ``packet_events``.

@@ -28,6 +28,7 @@ from ps2stream.model.schemas import EVENTS, empty
 from ps2stream.partitioning.plan import Plan
 from ps2stream.planning.first_plan import first_plan
 from ps2stream.sinks.parquet import ParquetSink
+from ps2stream.state.home_layout import HomeLayout
 from ps2stream_bench.peers.contract import PAIRS, Restful
 
 _LOAD_AT_ONCE = 100_000
@@ -83,7 +84,7 @@ class PS2StreamMicrobatch:
         self._position, self._batch_id = 0, -1
         self._resources = contextlib.ExitStack()
         scratch = tempfile.TemporaryDirectory(prefix="ps2stream-peer-")
-        self._home = Path(self._resources.enter_context(scratch))
+        self._home = HomeLayout(Path(self._resources.enter_context(scratch)))
         self._plan: Plan | None = None
         self._stream = contextlib.ExitStack()
         self._query: RunningStream | None = None
@@ -92,7 +93,7 @@ class PS2StreamMicrobatch:
 
     def load(self, subscriptions: pa.Table) -> None:
         self._plan = _plan(subscriptions, self._sample, self._settings)
-        Journal.open(self._home / "journal", create=True).close()
+        Journal.open(self._home.journal, create=True).close()
         self.wake()
         self._drain(subscriptions)
 
@@ -100,9 +101,9 @@ class PS2StreamMicrobatch:
         if self._query is None and self._plan is not None:
             stream = journal_stream(
                 self._spark,
-                self._home / "journal",
-                self._home / "state",
-                self._home / "out",
+                self._home.journal,
+                self._home.state,
+                self._home.out,
                 self._settings,
                 plan=self._plan,
                 on_batch=self._note,
@@ -117,7 +118,7 @@ class PS2StreamMicrobatch:
     def match(self, publications: pa.Table) -> pa.Table:
         before = self._batch_id
         self._drain(publications)
-        written = ParquetSink.at(self._home / "out").matches
+        written = ParquetSink.at(self._home.out).matches
         batches = tuple(f"batch-{number:012}-" for number in range(before + 1, self._batch_id + 1))
         files = [pa.BufferReader(written.get(key)) for key in written.list() if key.startswith(batches)]
         return pa.concat_tables(
@@ -136,7 +137,7 @@ class PS2StreamMicrobatch:
         assert self._query is not None
         appended = self._position
         # As in a replay: the events are still there after a crash, the copy need not survive a power cut.
-        with Journal.open(self._home / "journal", durable=False) as journal:
+        with Journal.open(self._home.journal, durable=False) as journal:
             for batch in _batches(events, _PACKET_EVENTS):
                 appended = journal.append_ordered(batch).position
         while self._position < appended:

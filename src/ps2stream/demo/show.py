@@ -33,6 +33,7 @@ from ps2stream.model.schemas import PUBLISH, SUBSCRIBE
 from ps2stream.partitioning.sample import Sample
 from ps2stream.planning.first_plan import plan_of, sample_from
 from ps2stream.sinks.parquet import ParquetSink
+from ps2stream.state.home_layout import HomeLayout
 from ps2stream.state.state import State
 
 if TYPE_CHECKING:
@@ -152,8 +153,8 @@ class Show:
             self._interrupts.tidied_by(lambda: shutil.rmtree(scratch, ignore_errors=True)),
             self._interrupts.tidied_by(end_jvm),
         ):
-            home = Path(scratch)
-            with Journal.open(home / "journal", create=True, durable=False) as journal:
+            home = HomeLayout(Path(scratch))
+            with Journal.open(home.journal, create=True, durable=False) as journal:
                 publisher = Publisher(journal, Workload(self._demo.seed), self._demo, self._meter)
                 with own_session(
                     "ps2stream demo", log=log, meanwhile=lambda: self._prepare(home, publisher)
@@ -161,23 +162,24 @@ class Show:
                     self._stream(spark, home, publisher)
         return self._summary()
 
-    def _prepare(self, home: Path, publisher: Publisher) -> None:
+    def _prepare(self, home: HomeLayout, publisher: Publisher) -> None:
         """Do what needs no Spark, while it starts."""
         load_kernels()
         self._report("planning")
         plan = plan_of(_sample(self._demo, self._settings), self._settings)
-        State.at(home / "state").create(plan, self._settings)
+        State.at(home.state).create(plan, self._settings)
         publisher.load(self._demo.n_subscriptions)
         self._report("starting Spark")
 
-    def _stream(self, spark: SparkSession, home: Path, publisher: Publisher) -> None:
-        journal, state, out = (home / name for name in ("journal", "state", "out"))
-        with journal_stream(spark, journal, state, out, self._settings, on_batch=self._meter.add) as stream:
+    def _stream(self, spark: SparkSession, home: HomeLayout, publisher: Publisher) -> None:
+        with journal_stream(
+            spark, home.journal, home.state, home.out, self._settings, on_batch=self._meter.add
+        ) as stream:
             try:
                 self._load(stream, publisher)
                 publisher.start()
                 with self._interrupts.held():
-                    self._watch(stream, publisher, out)
+                    self._watch(stream, publisher, home.out)
             finally:
                 publisher.stop()
 

@@ -10,11 +10,10 @@ Commands that add to the journal make it; a job makes the rest.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ps2stream.errors import StateError
-from ps2stream.files import absolute
+from ps2stream.state.home_layout import HomeLayout
 
 if TYPE_CHECKING:
     from ps2stream.config import Settings
@@ -23,25 +22,8 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Home:
-    """Where the parts of a deployment are; none of them need exist yet."""
-
-    directory: Path
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "directory", absolute(self.directory))
-
-    @property
-    def journal(self) -> Path:
-        return self.directory / "journal"
-
-    @property
-    def state(self) -> Path:
-        return self.directory / "state"
-
-    @property
-    def out(self) -> Path:
-        return self.directory / "out"
+class Home(HomeLayout):
+    """Where the parts of a deployment are, and what its job is bound to."""
 
     @property
     def has_state(self) -> bool:

@@ -19,6 +19,8 @@ On the *host* (``host_files.py``), what only makes sense there and can be made a
     spool/            events of a batch that do not come from a journal
     lock              held by the running job (job_lock.py)
 
+Where a state is beside the journal and the sink of its job says ``home_layout.py``.
+
 Crash rules. One process writes, the one that holds the lock. It settles which events a batch has
 (``Ledger.begin``) and decides on it (``Ledger.decide``), the only steps that cannot be taken back, before any
 worker sees its updates; when all matches are in the sink it notes that (``Ledger.finish``). A batch that dies

@@ -56,7 +56,7 @@ def add_parser(subparsers: Any) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     with open_input(arguments.file, arguments.format) as source:
-        from ps2stream.cli.intake import take_document, take_lines
+        from ps2stream.cli.record_input import take_document, take_lines
         from ps2stream.deployment.intake import publications
 
         take = take_document if source.whole else take_lines

@@ -63,7 +63,7 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.file is None:
         return _subscribe(arguments)
     with open_input(arguments.file, arguments.format) as source:
-        from ps2stream.cli.intake import take_document, take_lines
+        from ps2stream.cli.record_input import take_document, take_lines
         from ps2stream.deployment.intake import subscriptions
 
         home = home_from(arguments)

@@ -1,6 +1,7 @@
 """How do results look?
 
     output, printable          columns and JSON lines; text from strangers, made fit to print
+    receipts                   what became of records that were taken in
     progress, compilation      a bar on a terminal, a line now and then elsewhere
     explanation_text, adjustment_text, gain_text   values of the packages below as people read them
     load_figures, load_table   the loads of a job's workers

@@ -28,6 +28,7 @@ from ps2stream.sinks.parquet import ParquetSink
 from ps2stream.sinks.sink import Sink
 from ps2stream.sources.event_log import EventLog
 from ps2stream.sources.source import n_events
+from ps2stream.state.home_layout import HomeLayout
 from ps2stream.state.state import State
 
 _APPEND_EVENTS = 20_000
@@ -57,14 +58,13 @@ def replay_microbatch(
         on_progress(tally)
 
     plan = plan or plan_of(log_sample(events, settings), settings)
-    state = State.at(scratch / "state").create(plan, settings)
-    Journal.open(scratch / "journal", create=True).close()
-    pouring = Pouring(events, scratch / "journal", ParquetSink.at(out))
+    home = HomeLayout(scratch)
+    state = State.at(home.state).create(plan, settings)
+    Journal.open(home.journal, create=True).close()
+    pouring = Pouring(events, home.journal, ParquetSink.at(out))
     started = time.monotonic()
     pouring.start()
-    with journal_stream(
-        spark, scratch / "journal", scratch / "state", out, settings, on_batch=on_batch
-    ) as stream:
+    with journal_stream(spark, home.journal, home.state, out, settings, on_batch=on_batch) as stream:
         while not (pouring.is_done and consumed >= pouring.position):
             stream.check()
             pouring.raise_failure()

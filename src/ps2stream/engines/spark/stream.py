@@ -30,6 +30,7 @@ from ps2stream.model.schemas import EVENTS, MATCHES, PUBLISH, empty
 from ps2stream.partitioning.plan import Plan
 from ps2stream.planning.first_plan import first_plan, journal_sample, plan_of
 from ps2stream.sinks.parquet import ParquetSink
+from ps2stream.state.home_layout import HomeLayout
 from ps2stream.state.state import State
 
 
@@ -137,16 +138,15 @@ def match_events(events: DataFrame, settings: Settings | None = None) -> DataFra
         raise ConfigError("match_events needs a finite DataFrame; use events_stream for a stream")
     check_events(events)
     settings = settings or Settings()
-    directory = Path(tempfile.mkdtemp(prefix="ps2stream-"))
-    atexit.register(shutil.rmtree, directory, ignore_errors=True)
+    home = HomeLayout(Path(tempfile.mkdtemp(prefix="ps2stream-")))
+    atexit.register(shutil.rmtree, home.directory, ignore_errors=True)
     plan = first_plan(some_of_both(events, settings.sample_events), settings)
-    state, out = State.at(directory / "state").create(plan, settings), directory / "out"
-    sink = ParquetSink.at(out)
+    state, sink = State.at(home.state).create(plan, settings), ParquetSink.at(home.out)
     job = MicroBatchJob(events.sparkSession, state, settings, sink)
     job.start()
     job.process_events(events, 0)
     sink.finish()
-    return read_matches(events.sparkSession, out)
+    return read_matches(events.sparkSession, home.out)
 
 
 def read_matches(spark: SparkSession, out: AnyPath) -> DataFrame:

@@ -1,49 +1,15 @@
-"""Records from a file or pipe into the journal, with a line for each that needs one."""
+"""What people see of records that were taken in: a line for each that needs one, and a summary."""
 
 from __future__ import annotations
 
 import contextlib
-import os
 from collections.abc import Iterable, Iterator
 
-from ps2stream.cli import exit_codes
-from ps2stream.cli.interrupts import held_interrupts
 from ps2stream.cli.render.output import brief, note, pointer, print_json, safe
-from ps2stream.deployment.home import Home
 from ps2stream.deployment.intake import Accepted, Fault, Intake, RecordKind
-from ps2stream.deployment.line_reader import LineReader
 from ps2stream.deployment.records import Origin
 from ps2stream.errors import ExpressionError
-from ps2stream.journal import Journal
 from ps2stream.model.expressions import parse
-
-
-def take_lines(kind: RecordKind, home: Home, descriptor: int, *, as_json: bool) -> int:
-    """Append the records of all lines to the journal of a home; return the exit code.
-
-    An interrupt ends the reading, not an append: all lines that came whole are appended first.
-    """
-    with held_interrupts() as interrupts, Journal.open(home.journal, create=True) as journal:
-        intake = Intake(kind, journal, PrintedReceipts(kind, as_json))
-        reader = LineReader(descriptor, lambda: interrupts)
-        with _summed_up(intake):
-            for lines in reader.batches():
-                intake.take_lines(lines)
-                # Acknowledged before the next batch is awaited.
-                print(end="", flush=True)
-            if interrupts and reader.has_unfinished:
-                note(f"ps2stream: interrupted; the last line was not finished and is not {kind.done}")
-        return interrupts.exit_code if interrupts else _exit_code(intake)
-
-
-def take_document(kind: RecordKind, home: Home, descriptor: int, *, as_json: bool) -> int:
-    """Append the records of one JSON text; return the exit code."""
-    document = b"".join(_chunks(descriptor))
-    with held_interrupts() as interrupts, Journal.open(home.journal, create=True) as journal:
-        intake = Intake(kind, journal, PrintedReceipts(kind, as_json))
-        with _summed_up(intake):
-            intake.take_document(document)
-        return interrupts.exit_code if interrupts else _exit_code(intake)
 
 
 class PrintedReceipts:
@@ -72,7 +38,7 @@ class PrintedReceipts:
 
 
 @contextlib.contextmanager
-def _summed_up(intake: Intake) -> Iterator[None]:
+def summed_up(intake: Intake) -> Iterator[None]:
     """Say what was done, also when it could not be finished."""
     try:
         yield
@@ -88,15 +54,6 @@ def _point_at_error(expression: str) -> None:
         parse(expression)
     except ExpressionError as error:
         note(pointer(expression, error.position))
-
-
-def _exit_code(intake: Intake) -> int:
-    return exit_codes.PARTLY if intake.n_rejected else exit_codes.DONE
-
-
-def _chunks(descriptor: int) -> Iterator[bytes]:
-    while chunk := os.read(descriptor, 1 << 20):
-        yield chunk
 
 
 def _numbers(origin: Origin) -> dict[str, int]:
