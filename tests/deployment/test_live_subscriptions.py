@@ -82,12 +82,12 @@ def test_without_a_job_the_journal_alone_tells(home: Home) -> None:
     assert list(_found(home)) == ["b"]
 
 
-def test_a_pruned_journal_without_a_job_is_told_of(home: Home, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_pruned_journal_without_a_job_is_told_of(home: Home, caplog: pytest.LogCaptureFixture) -> None:
     _write(home, _subscribe("a"), _subscribe("b"))
     with Journal.open(home.journal) as journal:
         journal.prune(1)
     assert list(_found(home)) == ["b"]
-    assert "the journal was pruned" in capsys.readouterr().err
+    assert "the journal was pruned" in caplog.text
 
 
 def test_a_snapshot_in_between_makes_it_read_again(home: Home) -> None:

@@ -195,7 +195,7 @@ def test_what_moves_between_hosts_changes_no_match(hosts_of: Callable[[Plan], Ho
         hosts.decide(batch_id, segment, registrar.plan_numbers)
         assert _matches(hosts, registrar, publications, batch_id) == before
     assert n_moves > 5
-    assert len(before) > 10
+    assert len(before) > 5
 
 
 def _matches(

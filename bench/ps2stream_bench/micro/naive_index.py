@@ -25,6 +25,8 @@ from ps2stream_bench.micro.naive_kernels import (
     N_LISTS,
     N_NODES,
     N_REMOVED,
+    POSTED,
+    TABLE_FULL,
     NaiveArrays,
     count_contents,
     end,
@@ -129,8 +131,8 @@ class NaiveIndex:
 
     def _append(self, subs: Subscriptions) -> None:
         arrays = _joined(self._arrays, subs)
-        while not insert(arrays, self.settings.grid, 7 * len(arrays.list_key) // 10):
-            arrays = _grown(arrays)
+        while (full := insert(arrays, self.settings.grid, 7 * len(arrays.list_key) // 10)) != POSTED:
+            arrays = _grown(arrays, full)
         self._arrays = arrays
 
     def _stored_seqs(self) -> tuple[Int64s, Int64s]:
@@ -223,9 +225,9 @@ def _rows_of(subs: Subscriptions, rows: Int64s) -> Subscriptions:
     )
 
 
-def _grown(arrays: NaiveArrays) -> NaiveArrays:
-    """Double the table of chains or lengthen the nodes by half, whichever is fuller."""
-    if arrays.head[N_LISTS] / len(arrays.list_key) > 0.7 * arrays.head[N_NODES] / len(arrays.node_next):
+def _grown(arrays: NaiveArrays, full: int) -> NaiveArrays:
+    """Double the table of chains or lengthen the nodes by half, whichever is full."""
+    if full == TABLE_FULL:
         size = 2 * len(arrays.list_key)
         list_key, list_first = np.zeros(size, np.uint64), np.zeros(size, np.uint32)
         rehash(arrays, list_key, list_first)

@@ -20,6 +20,8 @@ from ps2stream.model.schemas import BEFORE_ALL_SEQS
 from ps2stream.model.space import Grid, cell_seed, cell_term_key, column_of, contains, cover, row_of
 
 N_LISTS, N_NODES, N_CANDIDATES, N_DONE, N_REMOVED = range(5)
+#: What an insert came to: all is posted, or what has to grow before it can go on.
+POSTED, TABLE_FULL, NODES_FULL = range(3)
 #: seq_to of what was dropped.
 GONE = BEFORE_ALL_SEQS
 _ALL_CELLS = 1 << 62
@@ -53,15 +55,17 @@ def find(list_key: UInt64s, key: np.uint64) -> int:
 
 
 @kernel
-def insert(arrays: NaiveArrays, grid: Grid, max_lists: int) -> bool:
-    """Post from subscription ``head[N_DONE]`` on; False when it needs more capacity to go on."""
+def insert(arrays: NaiveArrays, grid: Grid, max_lists: int) -> int:
+    """Post from subscription ``head[N_DONE]`` on; return POSTED, or what needs more capacity to go on."""
     head = arrays.head
     for sub in range(head[N_DONE], len(arrays.seq_from)):
         area = cover(grid, arrays.bounds, 4 * sub, _ALL_CELLS)
         first, last = signed(arrays.clause_offsets[sub]), signed(arrays.clause_offsets[sub + 1])
         n_new = area.n_columns * area.n_rows * (last - first)
-        if head[N_LISTS] + n_new > max_lists or head[N_NODES] + n_new >= len(arrays.node_next):
-            return False
+        if head[N_LISTS] + n_new > max_lists:
+            return TABLE_FULL
+        if head[N_NODES] + n_new >= len(arrays.node_next):
+            return NODES_FULL
         for clause in range(first, last):
             arrays.clause_sub[clause] = sub
             term = arrays.terms[arrays.term_offsets[clause]]
@@ -77,7 +81,7 @@ def insert(arrays: NaiveArrays, grid: Grid, max_lists: int) -> bool:
                 arrays.node_clause[head[N_NODES]] = clause
                 arrays.list_first[at] = head[N_NODES]
         head[N_DONE] = sub + 1
-    return True
+    return POSTED
 
 
 @kernel

@@ -14,7 +14,7 @@ import logging
 import os
 import sys
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NoReturn
 
 from ps2stream.cli import exit_codes
 from ps2stream.cli.interrupts import ending_of, exit_code_of, raised_interrupts
@@ -102,8 +102,15 @@ def _run(words: list[str]) -> int:
     return code
 
 
+class _Parser(argparse.ArgumentParser):
+    """Complain in a line that can be read, whatever was given; commands inherit it."""
+
+    def error(self, message: str) -> NoReturn:
+        super().error(brief(safe(message)))
+
+
 def _parser(words: list[str]) -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
+    parser = _Parser(
         prog="ps2stream",
         description=_DESCRIPTION,
         epilog=_EPILOG,

@@ -119,7 +119,7 @@ def test_replay_as_a_command(tmp_path: Path, engine: str) -> None:
     assert len(LoadFigures.of(figures["loads"]).workers) == 2
     assert isinstance(figures["adjustments"], list)
     assert "Traceback" not in done.stderr
-    assert "replaying" in done.stderr
+    assert f"replaying: {events.num_rows} of {events.num_rows} events (100%)" in done.stderr
 
 
 def test_nothing_matched_leaves_tables_that_can_be_read(tmp_path: Path) -> None:
@@ -252,7 +252,7 @@ def test_a_sample_of_another_log_changes_the_plan_and_no_match(tmp_path: Path) -
 
 
 @pytest.mark.parametrize("report", ["nowhere/r.json", "."])
-def test_a_report_without_a_place_is_noticed_before_old_results_go(
+def test_a_report_without_a_directory_is_noticed_before_old_results_go(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], report: str
 ) -> None:
     monkeypatch.chdir(tmp_path)

@@ -52,3 +52,9 @@ def test_numbers_are_whole_and_not_negative() -> None:
             count(text)
     with pytest.raises(argparse.ArgumentTypeError, match="must be a whole number above 0; got '0'"):
         natural("0")
+
+
+def test_a_number_of_very_many_digits_is_refused_in_few_words() -> None:
+    with pytest.raises(argparse.ArgumentTypeError, match="must have at most 18 digits; got") as caught:
+        count("9" * 10_000)
+    assert len(str(caught.value)) < 200

@@ -17,6 +17,7 @@ def test_lines_elsewhere_than_on_a_terminal_say_how_far_it_is(capsys: pytest.Cap
     with open_progress("replaying", 3_000) as advance:
         advance(2_989, "5 matches")
         advance(3_000, "6 matches")
+        advance(3_000, "6 matches")
     assert capsys.readouterr().err.splitlines() == [
         "replaying: 2,989 of 3,000 events (99%), 5 matches",
         "replaying: 3,000 of 3,000 events (100%), 6 matches",

@@ -99,6 +99,8 @@ def run(arguments: argparse.Namespace) -> int:
 
         replay = _inline if arguments.engine == "inline" else _microbatch
         replayed = replay(events, arguments.out, settings, on_progress, plan)
+        # Events that came too late are done with, too.
+        advance(events.n_events, f"{replayed.tally.n_matches:,} matches")
     report = {
         "engine": arguments.engine,
         "partitioner": settings.partitioner,

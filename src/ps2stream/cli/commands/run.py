@@ -16,6 +16,7 @@ from ps2stream.cli.options.home import add_home, home_from
 from ps2stream.cli.options.settings import add_plan_file, add_settings, settings_and_plan
 from ps2stream.cli.render.output import note
 from ps2stream.deployment.home import Home
+from ps2stream.extras import require
 
 if TYPE_CHECKING:
     from ps2stream.config import Settings
@@ -88,6 +89,7 @@ def add_parser(subparsers: Any) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
+    require("ps2stream run", "spark")
     settings, plan = settings_and_plan(arguments)
     home = home_from(arguments)
     state = _checked_state(home, settings)

@@ -66,6 +66,8 @@ def count(text: str) -> int:
     """Read a whole number, 0 or more."""
     if not (text.isascii() and text.isdigit()):
         raise argparse.ArgumentTypeError(f"must be a whole number; got {quoted(text)}")
+    if len(text) > 18:  # Python itself gives up at some thousands of digits
+        raise argparse.ArgumentTypeError(f"must have at most 18 digits; got {quoted(text)}")
     return int(text)
 
 
@@ -76,7 +78,7 @@ def seq(text: str) -> int:
     except ValueError:
         number = 1 << 63
     if not -(1 << 63) <= number < 1 << 63:
-        raise argparse.ArgumentTypeError(f"must be a whole number of at most 64 bits; got {text!r}")
+        raise argparse.ArgumentTypeError(f"must be a whole number of at most 64 bits; got {quoted(text)}")
     return number
 
 
@@ -88,7 +90,7 @@ def seconds(text: str) -> float:
         number = math.nan
     if not 0 <= number <= LONGEST_S:
         raise argparse.ArgumentTypeError(
-            f"must be a number of seconds between 0 and {LONGEST_S:,}; got {text!r}"
+            f"must be a number of seconds between 0 and {LONGEST_S:,}; got {quoted(text)}"
         )
     return number
 

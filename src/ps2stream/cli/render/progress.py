@@ -50,12 +50,12 @@ def _bar(what: str, total: int) -> Iterator[Advance]:
 
 
 def _lines(what: str, total: int) -> Advance:
-    last = 0.0
+    last, told = 0.0, -1
 
     def advance(done: int, words: str) -> None:
-        nonlocal last
-        if time.monotonic() - last >= _LINE_EVERY_S or done >= total:
-            last = time.monotonic()
+        nonlocal last, told
+        if done != told and (time.monotonic() - last >= _LINE_EVERY_S or done >= total):
+            last, told = time.monotonic(), done
             print(f"{what}: {done:,} of {total:,} events ({percent(done, total)}), {words}", file=sys.stderr)
 
     return advance
