@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from ps2stream.engines.inline import Outcome
     from ps2stream.errors import (
         ConfigError,
+        EngineError,
         ExpressionError,
         JournalError,
         MissingExtraError,
@@ -57,6 +58,7 @@ _NAMES_OF = {
     "ps2stream.engines.inline": ("Outcome",),
     "ps2stream.errors": (
         "ConfigError",
+        "EngineError",
         "ExpressionError",
         "JournalError",
         "MissingExtraError",
@@ -79,6 +81,7 @@ __all__ = [
     "AdjustmentSettings",
     "ConfigError",
     "Deployment",
+    "EngineError",
     "ExpressionError",
     "JournalError",
     "Match",

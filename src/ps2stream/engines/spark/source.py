@@ -43,7 +43,7 @@ class JournalSource(DataSource):
         if not path:
             raise ConfigError("the source needs the directory of a journal: .load(path)")
         return JournalStreamReader(
-            Path(path),
+            absolute(path),
             int(self.options.get("parts", 2)),
             int(self.options.get("batch_events", 100_000)),
         )
