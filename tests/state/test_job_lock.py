@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from disks import small_disk
 from ps2stream.errors import StateError
 from ps2stream.state.job_lock import JobLock
 
@@ -45,3 +46,17 @@ def test_a_job_is_running_while_it_holds_its_state(tmp_path: Path) -> None:
         assert JobLock(tmp_path / "lock").is_held()
     assert not lock.is_held()
     assert not JobLock(tmp_path / "lock").is_held(), "looking does not hold it"
+
+
+def test_who_looks_writes_nothing(tmp_path: Path) -> None:
+    assert not JobLock(tmp_path / "state" / "lock").is_held()
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_on_a_read_only_disk_one_can_look(tmp_path: Path) -> None:
+    with small_disk(tmp_path / "disk") as disk:
+        lock = JobLock(disk / "lock")
+        with lock.held():
+            pass
+        subprocess.run(["mount", "-o", "remount,ro", str(disk)], check=True)
+        assert not lock.is_held()

@@ -111,12 +111,12 @@ class AbruptInterrupts(Interrupts):
 
 @contextlib.contextmanager
 def raised_interrupts() -> Iterator[None]:
-    """Let SIGTERM raise an exception, as SIGINT does in Python anyway."""
+    """Let both signals raise an exception."""
 
-    def terminate(number: int, frame: FrameType | None) -> None:
-        raise Terminated
+    def interrupt(number: int, frame: FrameType | None) -> None:
+        raise Terminated if number == signal.SIGTERM else KeyboardInterrupt
 
-    with _handled(terminate, signal.SIGTERM):
+    with _handled(interrupt, *_WORDS):
         yield
 
 
