@@ -5,8 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-import ps2stream
-from ps2stream.errors import EXCERPT, ExpressionError, PS2StreamError, quoted
+from ps2stream.errors import EXCERPT, ExpressionError, quoted
 
 
 def test_short_values_are_quoted_whole() -> None:
@@ -39,9 +38,3 @@ def test_an_expression_error_keeps_the_whole_expression_and_shows_a_part() -> No
     error = ExpressionError("what is wrong", "x" * 9_000 + "y" + "x" * 999, 9_000)
     assert (len(error.expression), error.position) == (10_000, 9_000)
     assert str(error) == f"what is wrong at position 9000 of \u2026'{'x' * 30}y{'x' * 29}'\u2026"
-
-
-def test_every_kind_of_error_can_be_caught_by_its_public_name() -> None:
-    for kind in PS2StreamError.__subclasses__():
-        assert getattr(ps2stream, kind.__name__) is kind
-        assert kind.__name__ in ps2stream.__all__
