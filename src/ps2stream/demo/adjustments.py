@@ -6,7 +6,7 @@ import datetime
 from collections.abc import Sequence
 
 from ps2stream.balance.adjustments import Adjustment
-from ps2stream.cli.render.printable import byte_count
+from ps2stream.cli.render.printable import byte_count, counted
 from ps2stream.partitioning.plan import balance_of
 
 
@@ -31,9 +31,9 @@ def _cells(record: Adjustment) -> str:
     n_moved = sum(step.n_cells for step in record.steps) - n_divided
     words = []
     if n_moved:
-        words.append(f"moved {_counted(n_moved)}")
+        words.append(f"moved {counted(n_moved, 'cell')}")
     if n_divided:
-        words.append(f"divided {n_divided:,}" if n_moved else f"divided {_counted(n_divided)}")
+        words.append(f"divided {n_divided:,}" if n_moved else f"divided {counted(n_divided, 'cell')}")
     return ", ".join(words)
 
 
@@ -49,10 +49,6 @@ def _balance(record: Adjustment) -> str:
     """Write the loads' ratio before and after; a tilde marks one that is only expected so far."""
     after = _ratio(record.loads_after) if record.loads_after else f"~{_ratio(record.loads_expected)}"
     return f"balance {_ratio(record.loads_before)} -> {after}"
-
-
-def _counted(n: int) -> str:
-    return "1 cell" if n == 1 else f"{n:,} cells"
 
 
 def _ratio(loads: Sequence[float]) -> str:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ps2stream.cli.render.printable import byte_count, clock, milliseconds, printable, share
+from ps2stream.cli.render.printable import byte_count, clock, counted, milliseconds, printable, share
 
 
 @given(st.text(alphabet=st.characters()))
@@ -31,6 +31,11 @@ def test_nothing_that_steers_a_terminal_survives(text: str) -> None:
 )
 def test_known_mischief_is_defused_and_known_scripts_are_kept(text: str, shown: str) -> None:
     assert printable(text) == shown
+
+
+def test_one_thing_is_singular() -> None:
+    assert [counted(n, "text") for n in (0, 1, 2_000)] == ["0 texts", "1 text", "2,000 texts"]
+    assert [counted(n, "match", "matches") for n in (1, 2)] == ["1 match", "2 matches"]
 
 
 def test_numbers_that_are_missing_are_dashes() -> None:

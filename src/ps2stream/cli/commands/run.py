@@ -15,6 +15,7 @@ from ps2stream.cli.options.arguments import seconds
 from ps2stream.cli.options.home import add_home, home_from
 from ps2stream.cli.options.settings import add_plan_file, add_settings, settings_and_plan
 from ps2stream.cli.render.output import note
+from ps2stream.cli.render.printable import counted
 from ps2stream.deployment.home import Home
 from ps2stream.extras import require
 
@@ -201,10 +202,10 @@ class _Lines:
             print(json.dumps(line), flush=True)
             return
         figures = [
-            f"{tally.n_events:,} events ({recent.events_per_s:,.0f}/s)",
-            f"{tally.n_matches:,} matches",
+            f"{counted(tally.n_events, 'event')} ({recent.events_per_s:,.0f}/s)",
+            counted(tally.n_matches, "match", "matches"),
             f"{tally.n_rejected:,} rejected",
-            f"{n_subscriptions:,} subscriptions",
+            counted(n_subscriptions, "subscription"),
         ]
         if not math.isnan(recent.latency_p50_ms):
             figures.append(f"latency {recent.latency_p50_ms:,.0f} ms p50")

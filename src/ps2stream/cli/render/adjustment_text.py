@@ -9,7 +9,7 @@ from typing import Any
 
 from ps2stream.balance.adjustments import Adjustment, StepRecord
 from ps2stream.cli.render.output import safe
-from ps2stream.cli.render.printable import byte_count
+from ps2stream.cli.render.printable import byte_count, counted
 from ps2stream.partitioning.plan import balance_of
 
 _PHASES = {"move": "moved", "merge": "merged", "split": "divided by terms"}
@@ -50,11 +50,10 @@ def _balance(record: Adjustment) -> str:
 
 
 def _step(step: StepRecord, record: Adjustment) -> str:
-    cells = "1 cell" if step.n_cells == 1 else f"{step.n_cells:,} cells"
     total = sum(record.loads_before)
     load = f", {step.load / total:.1%} of the load" if total > 0 else ""
-    where = f"worker {step.source} -> {step.destination}"
-    return f"{where}: {cells} {_PHASES.get(step.phase, step.phase)}{load}, {byte_count(step.n_bytes)}"
+    what = f"{counted(step.n_cells, 'cell')} {_PHASES.get(step.phase, step.phase)}"
+    return f"worker {step.source} -> {step.destination}: {what}{load}, {byte_count(step.n_bytes)}"
 
 
 def _balances(record: Adjustment) -> dict[str, float | None]:

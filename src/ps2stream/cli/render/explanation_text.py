@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from ps2stream.cli.render.output import brief, degrees, safe
+from ps2stream.cli.render.printable import counted
 from ps2stream.deployment.explanation import Clause, Explanation
 from ps2stream.model.space import Region
 
@@ -100,7 +101,7 @@ def _clauses(explanation: Explanation) -> Iterator[str]:
 def _posted(clause: Clause) -> str:
     if clause.posting is None:
         return ""
-    seen = f"in {clause.posting.frequency:,} texts of the plan's sample"
+    seen = f"in {counted(clause.posting.frequency, 'text')} of the plan's sample"
     return f"; posted under {clause.posting.term} ({seen}), here on worker {clause.posting.worker}"
 
 

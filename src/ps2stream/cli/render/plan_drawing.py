@@ -22,6 +22,7 @@ from matplotlib.patches import Patch
 from ps2stream.arrays import Float64s
 from ps2stream.cli.render.plan_figures import PlanFigures
 from ps2stream.cli.render.plan_map import Area, area_of, borders_of, picture_of
+from ps2stream.cli.render.printable import counted
 from ps2stream.files import whole_file
 from ps2stream.partitioning.plan import Plan
 from ps2stream.partitioning.sample import Sample
@@ -67,8 +68,9 @@ def _figure(plan: Plan, sample: Sample, figures: PlanFigures) -> Figure:
     map_inches = _WIDTH_INCHES * area.shape
     size = (_WIDTH_INCHES, map_inches + _BARS_INCHES + _WORDS_INCHES)
     figure = Figure(size, dpi=130, layout="constrained")
-    workers = "1 worker" if plan.n_workers == 1 else f"{plan.n_workers:,} workers"
-    figure.suptitle(f"{plan.partitioner}, {workers}", fontsize=12, x=0.01, ha="left")
+    figure.suptitle(
+        f"{plan.partitioner}, {counted(plan.n_workers, 'worker')}", fontsize=12, x=0.01, ha="left"
+    )
     figure.legend(handles=_handles(plan), loc="outside upper right", ncols=2, frameon=False)
     above, below = figure.subplots(2, 1, height_ratios=[map_inches, _BARS_INCHES])
     colours = colours_of(plan.n_workers)

@@ -43,6 +43,11 @@ def share(part: float, whole: float) -> str:
     return f"{part / whole:.0%}" if whole > 0 else "-"
 
 
+def counted(n: int, noun: str, nouns: str = "") -> str:
+    """Write a number of things; ``nouns`` where more of them do not just end in s."""
+    return f"{n:,} {noun if n == 1 else nouns or noun + 's'}"
+
+
 def byte_count(n: int) -> str:
     """Write a number of bytes to two or three digits."""
     if n < 1_000:

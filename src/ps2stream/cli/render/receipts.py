@@ -6,6 +6,7 @@ import contextlib
 from collections.abc import Iterable, Iterator
 
 from ps2stream.cli.render.output import brief, note, pointer, print_json, safe
+from ps2stream.cli.render.printable import counted
 from ps2stream.deployment.intake import Accepted, Fault, Intake, RecordKind
 from ps2stream.deployment.records import Origin
 from ps2stream.errors import ExpressionError
@@ -34,7 +35,7 @@ class PrintedReceipts:
                 print_json({**_numbers(record.origin), "id": record.id, "seq": record.seq, **mark})
 
     def lost(self, n_records: int) -> None:
-        note(f"ps2stream: {_count(n_records, self._kind.noun)} more came and could not be kept")
+        note(f"ps2stream: {counted(n_records, self._kind.noun)} more came and could not be kept")
 
 
 @contextlib.contextmanager
@@ -43,7 +44,7 @@ def summed_up(intake: Intake) -> Iterator[None]:
     try:
         yield
     finally:
-        words = f"{intake.kind.done} {_count(intake.n_accepted, intake.kind.noun)}"
+        words = f"{intake.kind.done} {counted(intake.n_accepted, intake.kind.noun)}"
         if intake.n_generated:
             words += f" ({intake.n_generated:,} with a generated id; --json shows them)"
         note(f"{words}, rejected {intake.n_rejected:,}")
@@ -58,7 +59,3 @@ def _point_at_error(expression: str) -> None:
 
 def _numbers(origin: Origin) -> dict[str, int]:
     return {name: number for name, number in origin._asdict().items() if number is not None}
-
-
-def _count(n: int, noun: str) -> str:
-    return f"{n:,} {noun}" if n == 1 else f"{n:,} {noun}s"

@@ -86,6 +86,7 @@ class MicroBatchJob:
     _tokenizer: Tokenizer = field(init=False)
     _dispatchers: RDD[object] = field(init=False)
     _next_status: float = 0.0
+    _status_is_old: bool = False
 
     def start(self) -> None:
         """Rebuild what the log says; call once, before the first batch."""
@@ -130,6 +131,7 @@ class MicroBatchJob:
             time.monotonic() - started,
             adjustments,
         )
+        self._status_is_old = True
         self.tell_status(now=False)
         self.on_batch(done)
 
@@ -226,9 +228,11 @@ class MicroBatchJob:
 
     def tell_status(self, *, now: bool = True) -> None:
         """Leave the loads where ``ps2stream status`` finds them: now, or when somebody may look again."""
-        if isinstance(self.controller, LoadController) and (now or time.monotonic() >= self._next_status):
+        is_due = self._status_is_old and time.monotonic() >= self._next_status
+        if isinstance(self.controller, LoadController) and (now or is_due):
             self.state.mailbox.write_status(status_of(self.controller, self._registrar, self._decided))
             self._next_status = time.monotonic() + _STATUS_EVERY_S
+            self._status_is_old = False
 
     def _compile(
         self, batch_id: int, sources: tuple[Source, ...], horizon: int

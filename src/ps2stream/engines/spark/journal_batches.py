@@ -31,6 +31,7 @@ class JournalBatches:
         """Process the next batch, first one that was cut off; return whether there was any."""
         batch = self._cut_off or self._next()
         if batch is None:
+            self.job.tell_status(now=False)  # what the last batch was too early for
             return False
         n_parts = self.job.settings.n_dispatchers
         self.job.process(
