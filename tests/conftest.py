@@ -9,6 +9,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 from pyspark.sql import SparkSession
@@ -17,6 +18,12 @@ from xdist.scheduler import LoadScopeScheduling
 
 from laws.engines import Engine, Inline, JobHome, MicroBatch
 from ps2stream.engines.spark.session import local_session
+from ps2stream.store.contract import Store
+from ps2stream.store.directory import DirectoryStore
+from ps2stream.store.memory import MemoryStore
+
+if TYPE_CHECKING:
+    from s3_server import S3Server
 
 _ROOT = Path(__file__).parent.parent
 _SPARK = "spark"
@@ -31,6 +38,26 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
         session = local_session("ps2stream tests", cores=2, memory="1g")
         yield session
         session.stop()
+
+
+@pytest.fixture(scope="session")
+def s3() -> Iterator[S3Server]:
+    """Start an S3 server when the first test asks for it: to import one takes a second."""
+    from s3_server import S3Server
+
+    server = S3Server()
+    server.start()
+    yield server
+    server.stop()
+
+
+@pytest.fixture(params=["directory", "memory", "s3"])
+def store(request: pytest.FixtureRequest, tmp_path: Path) -> Store:
+    """Run a test on every kind of store."""
+    if request.param == "s3":
+        server: S3Server = request.getfixturevalue("s3")
+        return server.store()
+    return DirectoryStore(tmp_path / "store") if request.param == "directory" else MemoryStore()
 
 
 @pytest.fixture(params=["inline", "microbatch"])

@@ -17,6 +17,7 @@ EXTRAS = {
     "plot": ("matplotlib",),
     "hypergraph": ("mtkahypar",),
     "calibrate": ("scipy",),
+    "cluster": ("obstore",),
 }
 
 

@@ -15,11 +15,6 @@ from ps2stream.store.directory import DirectoryStore
 from ps2stream.store.memory import MemoryStore
 
 
-@pytest.fixture(params=["directory", "memory"])
-def store(request: pytest.FixtureRequest, tmp_path: Path) -> Store:
-    return DirectoryStore(tmp_path) if request.param == "directory" else MemoryStore()
-
-
 def test_a_job_has_a_name_of_its_own_and_its_first_plan(store: Store) -> None:
     job_file, other = JobFile(store), JobFile(store.under("other"))
     assert not job_file.exists()

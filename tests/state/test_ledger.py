@@ -25,11 +25,6 @@ ROUTING = Routing(1)
 NOTHING = pa.RecordBatch.from_pylist([], SEGMENT)
 
 
-@pytest.fixture(params=["directory", "memory"])
-def store(request: pytest.FixtureRequest, tmp_path: Path) -> Store:
-    return DirectoryStore(tmp_path) if request.param == "directory" else MemoryStore()
-
-
 def ledger_in(store: Store) -> Ledger:
     return Ledger(store, SubscriptionLog(store.under("log")))
 

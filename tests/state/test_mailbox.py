@@ -14,11 +14,6 @@ from ps2stream.store.directory import DirectoryStore
 from ps2stream.store.memory import MemoryStore
 
 
-@pytest.fixture(params=["directory", "memory"])
-def store(request: pytest.FixtureRequest, tmp_path: Path) -> Store:
-    return DirectoryStore(tmp_path) if request.param == "directory" else MemoryStore()
-
-
 def test_the_last_word_of_a_job_is_there_for_others_to_read(store: Store) -> None:
     mailbox = Mailbox(store)
     assert mailbox.read_status() is None

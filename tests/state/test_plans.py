@@ -17,11 +17,6 @@ from ps2stream.store.directory import DirectoryStore
 from ps2stream.store.memory import MemoryStore
 
 
-@pytest.fixture(params=["directory", "memory"])
-def store(request: pytest.FixtureRequest, tmp_path: Path) -> Store:
-    return DirectoryStore(tmp_path) if request.param == "directory" else MemoryStore()
-
-
 @pytest.fixture(scope="module")
 def plan() -> Plan:
     return plan_for(random_stream(100, 1))

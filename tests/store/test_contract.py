@@ -15,11 +15,6 @@ from ps2stream.store.directory import DirectoryStore
 from ps2stream.store.memory import MemoryStore
 
 
-@pytest.fixture(params=["directory", "memory"])
-def store(request: pytest.FixtureRequest, tmp_path: Path) -> Store:
-    return DirectoryStore(tmp_path / "store") if request.param == "directory" else MemoryStore()
-
-
 def blob(store: Store, key: str) -> bytes:
     return bytes(store.get(key))
 
