@@ -14,8 +14,8 @@ import threading
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
-from moto.server import DomainDispatcherApplication, create_backend_app
-from werkzeug.serving import make_server
+from moto.moto_server.werkzeug_app import DomainDispatcherApplication, create_backend_app
+from werkzeug.serving import ThreadedWSGIServer
 from werkzeug.test import run_wsgi_app
 from werkzeug.wrappers import Request, Response
 
@@ -44,7 +44,8 @@ class S3Server:
         self.fault: Fault | None = None
         self.requests: list[tuple[str, str]] = []
         logging.getLogger("werkzeug").setLevel(logging.ERROR)
-        self._server = make_server("127.0.0.1", 0, self._answer, threaded=True)
+        self._server = ThreadedWSGIServer("127.0.0.1", 0, self._answer)
+        self._server.block_on_close = False  # clients keep connections that they do not use for a while
         self._thread = threading.Thread(target=self._server.serve_forever, daemon=True)
 
     @property

@@ -20,10 +20,12 @@ from ps2stream.store.directory import DirectoryStore
 from ps2stream.store.memory import MemoryStore
 
 
-@pytest.fixture(params=["parquet files", "parquet in memory", "memory"])
+@pytest.fixture(params=["parquet files", "parquet in memory", "parquet on s3", "memory"])
 def sink(request: pytest.FixtureRequest, tmp_path: Path) -> Sink:
     if request.param == "memory":
         return MemorySink()
+    if request.param == "parquet on s3":
+        return ParquetSink.at(request.getfixturevalue("s3").store().location())
     return ParquetSink(DirectoryStore(tmp_path) if request.param == "parquet files" else MemoryStore())
 
 

@@ -10,18 +10,19 @@ import pytest
 from ps2stream.balance.adjustments import Adjustment
 from ps2stream.errors import StateError
 from ps2stream.state.audit import AuditLog
+from ps2stream.store.contract import Store
 from ps2stream.store.directory import DirectoryStore
 
 RECORD = Adjustment("local", 3, "now", "a test", 1, 2, (3.0, 1.0), selector="gr")
 
 
-def test_records_come_back_in_the_order_of_their_batches(tmp_path: Path) -> None:
-    log = AuditLog(DirectoryStore(tmp_path / "adjustments"))
+def test_records_come_back_in_the_order_of_their_batches(store: Store) -> None:
+    log = AuditLog(store)
     records = [replace(RECORD, batch_id=batch_id) for batch_id in (12, 3, 1_000_000_000_000 - 1, 4)]
     for record in records:
         log.write(record.batch_id, record)
     assert log.read() == sorted(records, key=lambda record: record.batch_id)
-    assert AuditLog(DirectoryStore(tmp_path / "adjustments")).read() == log.read()
+    assert AuditLog(store).read() == log.read()
 
 
 def test_a_log_that_is_not_there_is_empty_and_is_not_made_for_nothing(tmp_path: Path) -> None:
@@ -31,16 +32,16 @@ def test_a_log_that_is_not_there_is_empty_and_is_not_made_for_nothing(tmp_path: 
     assert not (tmp_path / "nothing").exists()
 
 
-def test_what_becomes_known_later_takes_the_place_of_the_record(tmp_path: Path) -> None:
-    log = AuditLog(DirectoryStore(tmp_path))
+def test_what_becomes_known_later_takes_the_place_of_the_record(store: Store) -> None:
+    log = AuditLog(store)
     log.write(3, RECORD)
     known = replace(RECORD, loads_after=(2.0, 2.0), migration_s=0.5, n_delayed=10)
     log.write(3, known)
     assert log.read() == [known]
 
 
-def test_a_batch_that_did_without_the_adjustment_after_a_crash_has_no_record(tmp_path: Path) -> None:
-    log = AuditLog(DirectoryStore(tmp_path))
+def test_a_batch_that_did_without_the_adjustment_after_a_crash_has_no_record(store: Store) -> None:
+    log = AuditLog(store)
     log.write(3, RECORD)
     log.write(4, replace(RECORD, batch_id=4))
     log.write(4, None)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
@@ -11,8 +10,6 @@ from engines.streams import SETTINGS
 from ps2stream.errors import StateError
 from ps2stream.state.job_file import FORMAT, JobFile
 from ps2stream.store.contract import Store
-from ps2stream.store.directory import DirectoryStore
-from ps2stream.store.memory import MemoryStore
 
 
 def test_a_job_has_a_name_of_its_own_and_its_first_plan(store: Store) -> None:

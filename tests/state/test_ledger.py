@@ -19,7 +19,6 @@ from ps2stream.routing.routing import Routing
 from ps2stream.state.ledger import BatchRange, Ledger
 from ps2stream.store.contract import Store
 from ps2stream.store.directory import DirectoryStore
-from ps2stream.store.memory import MemoryStore
 
 ROUTING = Routing(1)
 NOTHING = pa.RecordBatch.from_pylist([], SEGMENT)

@@ -11,7 +11,6 @@ from ps2stream.errors import StateError
 from ps2stream.state.mailbox import Mailbox
 from ps2stream.store.contract import Store
 from ps2stream.store.directory import DirectoryStore
-from ps2stream.store.memory import MemoryStore
 
 
 def test_the_last_word_of_a_job_is_there_for_others_to_read(store: Store) -> None:

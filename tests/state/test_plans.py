@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -13,8 +12,6 @@ from ps2stream.errors import StateError
 from ps2stream.partitioning.plan import Plan
 from ps2stream.state.plans import Plans
 from ps2stream.store.contract import Store
-from ps2stream.store.directory import DirectoryStore
-from ps2stream.store.memory import MemoryStore
 
 
 @pytest.fixture(scope="module")

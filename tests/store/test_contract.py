@@ -11,8 +11,6 @@ from hypothesis import strategies as st
 
 from ps2stream.errors import MissingError, StateError
 from ps2stream.store.contract import Store
-from ps2stream.store.directory import DirectoryStore
-from ps2stream.store.memory import MemoryStore
 
 
 def blob(store: Store, key: str) -> bytes:

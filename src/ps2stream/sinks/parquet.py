@@ -19,11 +19,11 @@ import pyarrow.parquet as pq
 from ps2stream.arrays import Int32s, Int64s
 from ps2stream.arrow import Spans, spans_of
 from ps2stream.errors import StateError
-from ps2stream.files import AnyPath, absolute
+from ps2stream.files import AnyPath
 from ps2stream.kernels import kernel
 from ps2stream.model.schemas import MATCHES, REJECTED, empty
 from ps2stream.store.contract import Store
-from ps2stream.store.directory import DirectoryStore
+from ps2stream.store.urls import store_at
 
 #: Whose sink it is.
 _OWNER = ".job"
@@ -42,9 +42,9 @@ class ParquetSink:
     store: Store
 
     @classmethod
-    def at(cls, directory: AnyPath) -> ParquetSink:
-        """Return the sink in a directory of this host, which need not exist yet."""
-        return cls(DirectoryStore(absolute(directory)))
+    def at(cls, where: AnyPath) -> ParquetSink:
+        """Return the sink in a directory of this host, which need not exist yet, or at a URL."""
+        return cls(store_at(where))
 
     @property
     def matches(self) -> Store:

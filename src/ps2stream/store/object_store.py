@@ -4,25 +4,28 @@ Puts are whole by the nature of these stores, and all three promise that who rea
 returned sees it. What is left to do here:
 
 **A put that fails after it has happened.** The answer to a put may get lost. The client tries again, and is
-told that there *is* a blob: its own. ``put_if_absent`` must not take that for another's, or a batch would
-be decided by nobody. To compare contents is not enough, because two writers may put the same and yet only one
-must win (``claim`` of a lease, say). So each call gives its blob a token, as metadata of the object that is
-written with it in one step; whoever is told that there is a blob looks whose token it has. With the token a
-put may be repeated as often as needed: it lands once, and all answers agree. Where the store cannot be reached
-any more, nobody knows, and the call raises; a caller that comes back to it finds its blob, or none.
+told that there *is* a blob: its own. ``put_if_absent`` must not take that for another's, or nobody would
+have won. To compare contents is not enough: two writers may put the same, and yet only one must win. So each
+call gives its blob a token, as metadata of the object that is written with it in one step; whoever is told
+that there is a blob looks whose token it has. With the token a put may be repeated as often as needed: it
+lands once, and all answers agree. Where the store cannot be reached any more, nobody knows, and the call
+raises; a caller that comes back to it finds its blob, or none.
 
 **Uploads in parts.** A large blob goes up in parts, and nobody sees it before the last. What a killed writer
 left of one is not listed and cannot be read, only paid for: give the bucket a rule that removes unfinished
 uploads after a day. So ``sweep`` has nothing to do.
 
 **Credentials** come from where these clients always look, and are never kept: ``AWS_ACCESS_KEY_ID``,
-``AWS_SECRET_ACCESS_KEY``, ``AWS_SESSION_TOKEN``, ``AWS_REGION``, ``AWS_ENDPOINT_URL``, web identity, container
-and instance roles, and ``AWS_PROFILE`` where boto3 is installed; ``GOOGLE_APPLICATION_CREDENTIALS`` and instance
-accounts; ``AZURE_STORAGE_ACCOUNT_NAME`` with a key, a SAS token or an identity. Errors of the client name
-requests, signed ones too, so they are passed on in an excerpt without queries, and without the original.
+``AWS_SECRET_ACCESS_KEY``, ``AWS_SESSION_TOKEN``, ``AWS_REGION``, ``AWS_ENDPOINT_URL``, web identity, roles of
+containers and instances, and ``AWS_PROFILE`` where boto3 is installed; ``GOOGLE_APPLICATION_CREDENTIALS`` and
+accounts of instances; ``AZURE_STORAGE_ACCOUNT_NAME`` with a key, a SAS token or an identity. Errors of the
+client name requests, signed ones too: they are passed on in an excerpt without queries, and without the
+original.
 
-A store is sent between processes as a URL. Each process connects by itself when it first needs to: the
-client's threads do not outlive a fork.
+A store is sent between processes as a URL, and each process connects by itself when it first needs to. The
+client's threads do not outlive a fork, and one that waits for them would wait forever: whoever is forked from
+a process that has used an object store is told so. (Spark's Python processes are forked from a daemon that
+uses none.)
 """
 
 from __future__ import annotations
@@ -79,11 +82,9 @@ class ObjectStore:
     def put_if_absent(self, key: str, data: bytes) -> bool:
         path, token = self._path(key), uuid.uuid4().hex
         with self._telling("write", key):
-            for attempt in range(_ATTEMPTS):
+            for _ in range(_ATTEMPTS):
                 try:
-                    obstore.put(
-                        self._connection(), path, data, mode="create", attributes={_TOKEN: token}
-                    )
+                    obstore.put(self._connection(), path, data, mode="create", attributes={_TOKEN: token})
                     return True
                 except AlreadyExistsError as error:
                     failure: BaseError = error
@@ -139,12 +140,12 @@ class ObjectStore:
         return self.prefix + checked(key)
 
     def _connection(self) -> Connection:
-        return _connected(os.getpid(), self.url, self.patience_s)
+        return _connected(_user_of_client(), self.url, self.patience_s)
 
     def _token(self, path: str) -> str | None:
         """Return the token of the call that put an object; others have none."""
         found = obstore.get(self._connection(), path, options={"head": True})
-        return cast(str | None, found.attributes.get(_TOKEN))
+        return found.attributes.get(_TOKEN)
 
     @contextlib.contextmanager
     def _telling(self, what: str, key: str) -> Iterator[None]:
@@ -160,9 +161,25 @@ def _excerpt(error: Exception) -> str:
     return redacted(str(error).partition("\n")[0])
 
 
+def _user_of_client() -> int:
+    """Return the process that uses the client; raise in those forked from it."""
+    pid = os.getpid()
+    user = _users.setdefault("client", pid)
+    if pid != user:
+        raise StateError(
+            f"process {pid} was forked from process {user}, which had used an object store already; "
+            "start processes by spawn, or fork them before the first use"
+        )
+    return pid
+
+
+#: The process that used the client first.
+_users: dict[str, int] = {}
+
+
 @functools.lru_cache(maxsize=16)
 def _connected(pid: int, url: str, patience_s: float) -> Connection:
-    """Return the client of this process; ``pid`` keeps a forked one from using its parent's."""
+    """Return the client of this process."""
     options: dict[str, Any] = {
         "retry_config": {
             "max_retries": 1_000,  # time is the limit
