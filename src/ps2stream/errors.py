@@ -9,7 +9,8 @@
     ├── RejectedError        events given by a Python call are not valid; knows them all
     ├── JournalError         a journal cannot be opened, read or written
     ├── StateError           the state of a job is missing, foreign or damaged
-    │   └── MissingError         a store has nothing under a key
+    │   ├── MissingError         a store has nothing under a key
+    │   └── FencedError          another driver has taken over the state
     └── EngineError          a process that the engine needs has failed or ended
 
 A message says where, what was needed and what came; of a long string it quotes an excerpt
@@ -119,6 +120,10 @@ class StateError(PS2StreamError):
 
 class MissingError(StateError):
     """A store has nothing under a key."""
+
+
+class FencedError(StateError):
+    """Another driver has taken over the state; what this one wrote since does not count."""
 
 
 class EngineError(PS2StreamError):

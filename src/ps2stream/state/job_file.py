@@ -32,10 +32,15 @@ class JobFile:
             return False
         return True
 
-    def create(self, settings: Settings, first_plan: int) -> None:
-        """Name the job and write down what it is bound to; ``first_plan`` holds while the log is empty."""
+    def create(self, settings: Settings, first_plan: int, epoch: int = 0) -> None:
+        """Name the job and write down what it is bound to.
+
+        ``first_plan``, made in an epoch, holds while the log is empty.
+        """
         fixed = {name: asdict(settings)[name] for name in FIXED}
         about = {"format": FORMAT, "job_id": uuid.uuid4().hex, "plan": first_plan, **fixed}
+        if epoch:
+            about["plan_epoch"] = epoch
         if not self.store.put_if_absent(_KEY, json.dumps(about, indent=2).encode()):
             raise StateError(f"there is a state in {self.store.location()} already")
 
@@ -63,6 +68,10 @@ class JobFile:
     @property
     def first_plan(self) -> int:
         return int(self.values("plan")["plan"])
+
+    @property
+    def first_plan_epoch(self) -> int:
+        return int(self._read().get("plan_epoch", 0))
 
     @property
     def stop_words(self) -> tuple[str, ...]:

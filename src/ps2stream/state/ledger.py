@@ -43,6 +43,8 @@ from ps2stream.store.contract import Store
 #: The number of the batch before the first.
 BEFORE_ALL = -1
 _KEY = "ledger.json"
+#: This many of the newest epochs are remembered.
+_MOST_EPOCHS = 1_000
 
 
 class BatchRange(NamedTuple):
@@ -54,19 +56,27 @@ class BatchRange(NamedTuple):
 
 
 class _Notes(NamedTuple):
-    """What the file says: the last batch that left the log as it was, last seqs by batch, a range."""
+    """What the file says: the last batch that left the log as it was, last seqs by batch, a range.
+
+    ``epochs``: those that began, and the batch that was decided last when each did.
+    """
 
     unchanged: int
     last_seqs: dict[int, int]
     begun: BatchRange | None
+    epochs: tuple[tuple[int, int], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Ledger:
-    """The file ``ledger.json`` of a store, and the log beside it; one writer, any number of readers."""
+    """The file ``ledger.json`` of a store, and the log beside it; one writer, any number of readers.
+
+    Each epoch but 0 has a file of its own (``epochs.py``).
+    """
 
     store: Store
     log: SubscriptionLog
+    epoch: int = 0
 
     def begin(self, batch: BatchRange) -> None:
         """Settle which events a batch has."""
@@ -111,19 +121,34 @@ class Ledger:
         """Return the last seq of all finished batches, or of those up to one, as far as it is known."""
         return _last_seq(self._read(), batch_id)
 
+    def take_over(self, before: Ledger, last_in_log: int) -> None:
+        """Begin as the ledger of an earlier epoch stands now, with a log that goes up to a batch."""
+        notes = before._read()
+        epochs = (*notes.epochs, (self.epoch, max(last_in_log, notes.unchanged)))
+        self._write(notes._replace(epochs=epochs[-_MOST_EPOCHS:]))
+
+    def epoch_of(self, batch_id: int) -> int:
+        """Return the epoch whose driver decided a batch, as far back as is known."""
+        return max((epoch for epoch, decided in self._read().epochs if decided < batch_id), default=0)
+
+    @property
+    def _key(self) -> str:
+        return f"ledger-{self.epoch:08}.json" if self.epoch else _KEY
+
     def _read(self) -> _Notes:
         try:
-            said = json.loads(bytes(self.store.get(_KEY)))
+            said = json.loads(bytes(self.store.get(self._key)))
             last_seqs = {int(batch): int(seq) for batch, seq in said["last_seqs"].items()}
             begun = None if said["begun"] is None else BatchRange(*map(int, said["begun"]))
-            return _Notes(int(said["unchanged"]), last_seqs, begun)
+            epochs = tuple((int(epoch), int(decided)) for epoch, decided in said.get("epochs", ()))
+            return _Notes(int(said["unchanged"]), last_seqs, begun, epochs)
         except MissingError:
             return _Notes(BEFORE_ALL, {}, None)
         except (StateError, ValueError, TypeError, KeyError, AttributeError) as error:
-            raise StateError(f"{self.store.location(_KEY)} cannot be read: {error!r}") from error
+            raise StateError(f"{self.store.location(self._key)} cannot be read: {error!r}") from error
 
     def _write(self, notes: _Notes) -> None:
-        self.store.put(_KEY, json.dumps(notes._asdict()).encode())
+        self.store.put(self._key, json.dumps(notes._asdict()).encode())
 
 
 def _last_seq(notes: _Notes, batch_id: int | None) -> int:

@@ -16,26 +16,31 @@ _REPARTITION = "requests/repartition"
 
 @dataclass(frozen=True, slots=True)
 class Mailbox:
-    """``status.json`` and ``requests/`` of a store."""
+    """``status.json`` (of each epoch but 0 its own) and ``requests/`` of a store."""
 
     store: Store
+    epoch: int = 0
 
     def write_status(self, status: dict[str, Any]) -> None:
         """Leave word of what the job is like now."""
         with contextlib.suppress(StateError):  # a full disk is told by those who cannot do without it
-            self.store.put(_STATUS, json.dumps(status).encode())
+            self.store.put(self._status, json.dumps(status).encode())
 
     def read_status(self) -> dict[str, Any] | None:
         """Return the last word of a job; None where there is none yet."""
         try:
-            return dict(json.loads(bytes(self.store.get(_STATUS))))
+            return dict(json.loads(bytes(self.store.get(self._status))))
         except MissingError:
             return None
         except (StateError, ValueError, TypeError) as error:
-            raise StateError(f"{self.store.location(_STATUS)} cannot be read: {error}") from error
+            raise StateError(f"{self.store.location(self._status)} cannot be read: {error}") from error
+
+    @property
+    def _status(self) -> str:
+        return f"status-{self.epoch:08}.json" if self.epoch else _STATUS
 
     def forget_status(self) -> None:
-        self.store.delete(_STATUS)
+        self.store.delete(self._status)
 
     def request_repartition(self) -> None:
         """Ask the job to consider a new plan; whoever asks again before it has looked changes nothing."""

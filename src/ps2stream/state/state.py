@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import pyarrow as pa
 
@@ -19,8 +19,10 @@ from ps2stream.roles.worker_host import Standing
 from ps2stream.routing.index import GridT
 from ps2stream.routing.routing import PlanNumbers, Routing
 from ps2stream.state.audit import AuditLog
+from ps2stream.state.epochs import Epochs
 from ps2stream.state.host_files import HostFiles
 from ps2stream.state.job_file import JobFile
+from ps2stream.state.lease import Lease
 from ps2stream.state.ledger import Ledger
 from ps2stream.state.mailbox import Mailbox
 from ps2stream.state.mapped_host import MappedHost
@@ -31,10 +33,14 @@ from ps2stream.store.directory import DirectoryStore
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """What a job keeps in a store and on this host; a process may send it to another of the host."""
+    """What a job keeps in a store and on this host; a process may send it to another of the host.
+
+    ``epoch``: whose view of the store it is (``epochs.py``); 0 where drivers share a host, and its lock.
+    """
 
     store: Store
     host: HostFiles
+    epoch: int = 0
 
     @classmethod
     def at(cls, directory: AnyPath) -> State:
@@ -48,33 +54,60 @@ class State:
 
     @property
     def plans(self) -> Plans:
-        return Plans(self.store.under("plans"))
+        epochs = self.log.manifest().plan_epochs if self.epoch else {}
+        return Plans(self.store.under("plans"), self.epoch, epochs)
 
     @property
     def log(self) -> SubscriptionLog:
-        return SubscriptionLog(self.store.under("log"))
+        return SubscriptionLog(self.store.under("log"), self.epoch)
 
     @property
     def ledger(self) -> Ledger:
-        return Ledger(self.store, self.log)
+        return Ledger(self.store, self.log, self.epoch)
 
     @property
     def adjustments(self) -> AuditLog:
-        return AuditLog(self.store.under("adjustments"))
+        return AuditLog(self.store.under("adjustments"), self.epoch, self.ledger.epoch_of)
 
     @property
     def mailbox(self) -> Mailbox:
-        return Mailbox(self.store)
+        return Mailbox(self.store, self.epoch)
+
+    def taken_over(self, lease: Lease) -> State:
+        """Return the state as the holder of a lease writes it; it begins as that of the epoch before stands.
+
+        Call with every claim, before anything else; ``self`` is the state without a fence.
+        """
+        mine = replace(self, store=lease.fenced(), epoch=lease.epoch)
+        before = self._newest_begun(lease.epoch - 1)
+        manifest = before.log.manifest()
+        mine.ledger.take_over(before.ledger, manifest.last)
+        mine.log.begin(manifest)  # the last step: with its manifest the epoch has begun
+        return mine
+
+    def newest(self) -> State:
+        """Return the state as the newest driver has it: what readers should look at."""
+        return self._newest_begun(Epochs(self.store.under("epochs")).newest())
+
+    def _newest_begun(self, epoch: int) -> State:
+        """Return the newest state up to an epoch; a driver that died while it took over has left none."""
+        for each in range(epoch, 0, -1):
+            state = replace(self, epoch=each)
+            if state.log.has_manifest():
+                return state
+        return replace(self, epoch=0)
 
     def create(self, plan: Plan, settings: Settings) -> State:
         """Lay out a new state; the job file comes last and makes it valid."""
         self.plans.add(plan)
-        self.job_file.create(settings, plan.number)
+        self.job_file.create(settings, plan.number, self.epoch)
         return self
 
     def open(self, settings: Settings) -> State:
         """Check that there is a state and that the settings fit it."""
         self.job_file.check(settings)
+        if self.epoch:
+            self.log.name_first_plan(self.job_file.first_plan, self.job_file.first_plan_epoch)
         return self
 
     def sweep(self) -> None:

@@ -1,0 +1,140 @@
+"""The lease of a driver: its epoch, and a sign of life that lets others see when it is gone.
+
+    epochs/00000003.alive      how often the driver of epoch 3 has renewed its lease, or that it has let go
+
+Safety does not rest on it (``epochs.py`` says on what); it is there so that a second driver is refused while
+the first lives, and goes on in its place when it does not. Who wants the state watches the sign: one that
+changes is that of a living driver; one that has not changed for the time-out, by the watcher's own clock, is
+that of a dead one. No clocks are compared. A driver that lets go says so, and nobody has to wait.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import threading
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from ps2stream.errors import FencedError, MissingError, StateError
+from ps2stream.state.epochs import Epochs, FencedStore
+from ps2stream.store.contract import Store
+
+_LOG = logging.getLogger(__name__)
+
+#: Seconds without a renewal after which a driver is taken for dead.
+TIMEOUT_S = 20.0
+#: Renewals within the time-out: some may fail.
+_RENEWALS = 5
+_LET_GO = b"let go"
+
+
+@dataclass(frozen=True, slots=True)
+class LeaseTerms:
+    """How long a driver may be silent, and how often it tells that it lives."""
+
+    timeout_s: float = TIMEOUT_S
+
+    @property
+    def renew_s(self) -> float:
+        return self.timeout_s / _RENEWALS
+
+
+class Lease:
+    """The claim of one driver to a state, renewed in the background until it lets go or is fenced."""
+
+    def __init__(self, store: Store, driver: str, terms: LeaseTerms = LeaseTerms()) -> None:  # noqa: B008
+        self._store = store
+        self._driver = driver
+        self._terms = terms
+        self._epochs = Epochs(store.under("epochs"))
+        self._stopped = threading.Event()
+        self._renewing: threading.Thread | None = None
+        self.epoch = 0
+
+    @contextlib.contextmanager
+    def held(self) -> Iterator[Lease]:
+        """Hold the state while the block lasts; raise if another driver does."""
+        self.acquire()
+        try:
+            yield self
+        finally:
+            self.release()
+
+    def acquire(self) -> None:
+        """Claim the next epoch, if need be after waiting until the driver of the newest is taken for dead."""
+        newest = self._epochs.newest()
+        if newest:
+            self._outlive(newest)
+        if not self._epochs.claim(newest + 1, self._driver):
+            raise self._refused(newest + 1)
+        self.epoch = newest + 1
+        self._renew(0)
+        self._renewing = threading.Thread(target=self._go_on_renewing, name="lease", daemon=True)
+        self._renewing.start()
+
+    def advance(self) -> None:
+        """Claim another epoch for this driver: one that starts again leaves its own late writes behind."""
+        if not self._epochs.claim(self.epoch + 1, self._driver):
+            raise FencedError(f"another driver has taken over the state in {self._store.location()}")
+        self.epoch += 1
+        self._renew(0)
+
+    def fenced(self) -> FencedStore:
+        """Return the store as this driver has to write it."""
+        return FencedStore(self._store, self._epochs, self.epoch)
+
+    def check(self) -> None:
+        """Raise if another driver has taken over."""
+        self._epochs.check(self.epoch)
+
+    def release(self) -> None:
+        """Let go; call when nothing is written any more."""
+        self._stopped.set()
+        if self._renewing is not None:
+            self._renewing.join()
+        with contextlib.suppress(StateError):  # then the next driver waits
+            self._store.put(_sign(self.epoch), _LET_GO)
+
+    def _outlive(self, epoch: int) -> None:
+        """Return when the driver of an epoch has been silent for long enough; raise if it is not."""
+        sign = self._sign(epoch)
+        until = time.monotonic() + self._terms.timeout_s
+        while sign != _LET_GO and time.monotonic() < until:
+            time.sleep(self._terms.renew_s / 4)
+            now = self._sign(epoch)
+            if now not in (sign, _LET_GO):
+                raise self._refused(epoch)
+            sign = now
+
+    def _refused(self, epoch: int) -> StateError:
+        return StateError(
+            f"another job is running on the state in {self._store.location()}: its driver holds epoch {epoch}"
+        )
+
+    def _sign(self, epoch: int) -> bytes | None:
+        try:
+            return bytes(self._store.get(_sign(epoch)))
+        except MissingError:
+            return None
+
+    def _renew(self, n_renewals: int) -> None:
+        self._store.put(_sign(self.epoch), str(n_renewals).encode())
+
+    def _go_on_renewing(self) -> None:
+        n_renewals = 0
+        while not self._stopped.wait(self._terms.renew_s):
+            n_renewals += 1
+            try:
+                self._renew(n_renewals)
+                self.check()
+            except FencedError as error:
+                _LOG.warning("%s", error)
+                return
+            except StateError as error:  # what needs the store will tell; the next time it may be there
+                _LOG.warning("the lease cannot be renewed: %s", error)
+
+
+def _sign(epoch: int) -> str:
+    return f"epochs/{epoch:08}.alive"

@@ -1,0 +1,216 @@
+"""However drivers get in each other's way, one history comes of it, and only the newest driver adds to it."""
+
+from __future__ import annotations
+
+import random
+from collections import defaultdict
+from dataclasses import dataclass, field, replace
+
+import pytest
+
+from engines.streams import SETTINGS, plan_for, random_stream
+from ps2stream.errors import FencedError, StateError
+from ps2stream.partitioning.plan import Plan
+from ps2stream.routing.routing import Routing
+from ps2stream.state.epochs import Epochs
+from ps2stream.state.state import State
+from ps2stream.store.contract import Store
+from ps2stream.store.memory import MemoryStore
+from state.drivers import NOWHERE, Claim, begun, ids_of, seen, segment, taken_over
+from state.turns import InTurns, Turns
+
+
+@pytest.fixture(scope="module")
+def plan() -> Plan:
+    return plan_for(random_stream(100, 1))
+
+
+@dataclass(slots=True)
+class History:
+    """What drivers acted on: by batch, what the log had, which plan routed, and what the sink got."""
+
+    plan: Plan
+    logs: defaultdict[int, set[tuple[str, ...]]] = field(default_factory=lambda: defaultdict(set))
+    plans: defaultdict[int, set[str]] = field(default_factory=lambda: defaultdict(set))
+    n_fenced: int = 0
+
+    def drive(self, store: Store, rng: random.Random, n_batches: int) -> None:
+        """Be a driver: take over, then decide, work and finish until another takes over."""
+        claim = Claim(store)
+        try:
+            state = State(store, NOWHERE).taken_over(claim)  # type: ignore[arg-type]
+            self._create(state)
+            state.open(SETTINGS)
+            for _ in range(n_batches):
+                self._batch(state, rng)
+        except StateError:
+            # Also what it needed may be gone by now; but only then.
+            assert claim.epochs.newest() > claim.epoch
+            self.n_fenced += 1
+
+    def _create(self, state: State) -> None:
+        if not state.job_file.exists():
+            try:
+                state.create(replace(self.plan, partitioner=f"by {state.epoch}"), SETTINGS)
+            except FencedError:
+                raise
+            except StateError as error:  # the driver before did it at last
+                assert "there is a state" in str(error)
+
+    def _batch(self, state: State, rng: random.Random) -> None:
+        decided = state.ledger.decided()
+        if decided > state.ledger.last_seq() // 10:  # a driver ended in the middle of it
+            self._work(state, decided)
+            return
+        if decided >= 0 and rng.random() < 0.25:
+            state.log.snapshot(decided, segment(*ids_of(state)), state.routing())
+        batch_id, routing = decided + 1, state.routing()
+        adjusts = rng.random() < 0.3
+        if adjusts:
+            routing = Routing(routing.newest + 1)
+            made = f"by {state.epoch} for {batch_id}"
+            state.plans.add(replace(self.plan, number=routing.newest, partitioner=made))
+        changes = segment(f"{state.epoch}-{batch_id}") if adjusts or rng.random() < 0.5 else None
+        state.ledger.decide(batch_id, changes, routing)
+        if adjusts:
+            state.drop_plans()
+        self._work(state, batch_id)
+
+    def _work(self, state: State, batch_id: int) -> None:
+        """Do what tasks do: they see the log up to the batch, and the plan that it names."""
+        number, made = state.routing().newest, state.plan().partitioner
+        log = tuple(ids_of(state, upto=batch_id))
+        self.plans[number].add(made)
+        self.logs[batch_id].add(log)
+        state.store.put(f"sink/{batch_id}", repr(log).encode())
+        state.ledger.finish(batch_id, batch_id * 10)
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_drivers_that_take_over_at_any_moment_make_one_history(plan: Plan, seed: int) -> None:
+    rng, store = random.Random(seed), MemoryStore()
+    turns = Turns(rng, kill_share=0.005 if seed % 2 else 0.0)
+    history = History(plan)
+    seeds = [rng.random() for _ in range(4)]
+    turns.run(
+        [
+            lambda each=each: history.drive(InTurns(store, turns), random.Random(each), 6)  # type: ignore[misc]
+            for each in seeds
+        ]
+    )
+    # Whatever is left of them, another driver goes on from it.
+    history.drive(store, rng, 3)
+    state = State(store, NOWHERE).newest()
+    assert all(len(logs) == 1 for logs in history.logs.values()), "each batch was decided once"
+    assert all(len(made) == 1 for made in history.plans.values()), "each number in use is one plan"
+    ordered = [next(iter(history.logs[batch_id])) for batch_id in sorted(history.logs)]
+    for earlier, later in zip(ordered, ordered[1:], strict=False):
+        assert later[: len(earlier)] == earlier, "what was acted on is part of all that comes later"
+    assert tuple(ids_of(state)) == ordered[-1]
+    assert state.ledger.decided() == max(history.logs)
+    assert state.ledger.last_seq() == max(history.logs) * 10
+    for batch_id, (log,) in history.logs.items():
+        assert store.get(f"sink/{batch_id}").to_pybytes() == repr(log).encode()
+    if seed % 2 == 0:
+        assert history.n_fenced > 0
+
+
+def test_a_driver_that_was_taken_over_changes_nothing_whatever_it_does(store: Store, plan: Plan) -> None:
+    old = begun(store, plan)
+    new = taken_over(store)
+    new.mailbox.write_status({"epoch": new.epoch})
+    before = seen(store)
+    with pytest.raises(FencedError, match="another driver has taken over from epoch 1 of the state in"):
+        old.ledger.decide(3, segment("late"), Routing(1))
+    with pytest.raises(FencedError):
+        old.ledger.decide(3, None, Routing(1))
+    with pytest.raises(FencedError):
+        old.ledger.finish(3, 99)
+    with pytest.raises(FencedError):
+        old.log.snapshot(2, segment("wrong"), Routing(1))
+    with pytest.raises(StateError):
+        old.create(replace(plan, number=2), SETTINGS)
+    for batch_id in (0, 2):
+        with pytest.raises(FencedError):
+            old.ledger.decide(batch_id, segment("late"), Routing(1))
+    with pytest.raises(FencedError):
+        old.plans.add(replace(plan, number=3, partitioner="late"))
+    with pytest.raises(StateError):
+        old.plans.add(replace(plan, partitioner="late"))
+    old.mailbox.write_status({"late": True})
+    old.sweep()
+    old.drop_plans()
+    assert seen(store) == before
+    assert new.plan().partitioner == plan.partitioner
+    new.ledger.decide(3, segment("s3"), Routing(1))
+    assert ids_of(State(store, NOWHERE).newest()) == ["s0", "s1", "s2", "s3"]
+
+
+def test_a_driver_that_died_while_it_took_over_is_passed_over(store: Store, plan: Plan) -> None:
+    begun(store, plan)
+    Claim(store)
+    assert State(store, NOWHERE).newest().epoch == 1
+    late = Claim(store)
+    third = taken_over(store)
+    assert (late.epoch, third.epoch) == (3, 4)
+    assert ids_of(third) == ["s0", "s1", "s2"]
+    with pytest.raises(FencedError):
+        State(store, NOWHERE).taken_over(late)  # type: ignore[arg-type]
+    assert State(store, NOWHERE).newest().epoch == 4
+
+
+def test_a_state_of_one_host_is_taken_over_as_it_is(store: Store, plan: Plan) -> None:
+    local = State(store, NOWHERE).create(plan, SETTINGS).open(SETTINGS)
+    for batch_id in range(3):
+        local.ledger.decide(batch_id, segment(f"s{batch_id}"), Routing(1))
+    local.log.snapshot(1, segment("s0", "s1"), Routing(1))
+    local.ledger.finish(2, 20)
+    state = taken_over(store).open(SETTINGS)
+    assert (ids_of(state), state.ledger.decided(), state.ledger.last_seq()) == (["s0", "s1", "s2"], 2, 20)
+    assert state.plan().partitioner == plan.partitioner
+    state.ledger.decide(3, segment("s3"), Routing(1))
+    state.log.snapshot(3, segment("s0", "s1", "s2", "s3"), Routing(1))
+    assert [key for key in store.list("log") if key.endswith(".arrow")] == [
+        "log/snapshot-000000000003-00000001.arrow"
+    ]
+    assert ids_of(taken_over(store)) == ["s0", "s1", "s2", "s3"]
+
+
+def test_the_newest_epoch_is_found_though_the_listing_lags(store: Store) -> None:
+    epochs = Epochs(store)
+    assert epochs.newest() == 0
+    for epoch in range(1, 5):
+        assert epochs.claim(epoch, "one")
+        assert not epochs.claim(epoch, "other")
+    for n_listed in range(5):
+        lagging = Epochs(Lagging(store, n_listed))  # type: ignore[arg-type]
+        assert lagging.newest() == 4
+
+
+class Lagging:
+    """A store whose listings lack what came last."""
+
+    def __init__(self, store: Store, n_listed: int = 0) -> None:
+        self._store, self._n_listed = store, n_listed
+
+    def __getattr__(self, name: str) -> object:
+        return getattr(self._store, name)
+
+    def under(self, prefix: str) -> Store:
+        return Lagging(self._store.under(prefix), self._n_listed)  # type: ignore[return-value]
+
+    def list(self, prefix: str = "") -> list[str]:
+        return self._store.list(prefix)[: self._n_listed]
+
+
+def test_no_listing_has_to_be_complete_for_a_driver_or_a_reader(store: Store, plan: Plan) -> None:
+    lagging: Store = Lagging(store)  # type: ignore[assignment]
+    old = begun(lagging, plan)
+    old.log.snapshot(1, segment("s0", "s1"), Routing(1))
+    assert ids_of(old) == ["s0", "s1", "s2"]
+    new = taken_over(lagging).open(SETTINGS)
+    new.ledger.decide(3, segment("s3"), Routing(1))
+    new.drop_plans()
+    reader = State(lagging, NOWHERE).newest()
+    assert (reader.epoch, ids_of(reader), reader.ledger.decided()) == (2, ["s0", "s1", "s2", "s3"], 3)
+    assert reader.plan().partitioner == plan.partitioner
