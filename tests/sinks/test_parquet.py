@@ -178,3 +178,39 @@ def test_a_sink_belongs_to_one_job_from_whatever_process_it_is_claimed(tmp_path:
     with pytest.raises(StateError, match=f"the sink in {tmp_path} belongs to another job"):
         ParquetSink.at(tmp_path).claim("two")
     pickle.loads(pickle.dumps(ParquetSink.at(tmp_path))).claim("one")
+
+
+class FailingLists:
+    """A store whose listings fail, or show nothing of what was written lately."""
+
+    def __init__(self, store: Store, *, fails: bool) -> None:
+        self._store, self._fails = store, fails
+
+    def __getattr__(self, name: str) -> object:
+        return getattr(self._store, name)
+
+    def under(self, prefix: str) -> Store:
+        return FailingLists(self._store.under(prefix), fails=self._fails)  # type: ignore[return-value]
+
+    def list(self, prefix: str = "") -> list[str]:
+        if self._fails:
+            raise StateError("cannot list")
+        return []
+
+
+def test_a_listing_that_lags_or_fails_doubles_and_loses_no_match(store: Store) -> None:
+    sink = ParquetSink(store)
+    sink.write_matches(1, 0, _matches(3))
+    lagging = ParquetSink(FailingLists(store, fails=False))  # type: ignore[arg-type]
+    for each in (lagging, sink):
+        each.claim("one")
+        each.write_matches(1, 0, _matches(3))
+        each.finish()
+    files = [pq.read_table(pa.BufferReader(sink.matches.get(key))) for key in sink.matches.list()]
+    assert pa.concat_tables(files).num_rows == 3
+    assert all(file.schema == MATCHES for file in files)
+    failing = ParquetSink(FailingLists(store, fails=True))  # type: ignore[arg-type]
+    for call in (failing.finish, failing.clear):
+        with pytest.raises(StateError, match="cannot list"):
+            call()
+    assert sink.matches.list()

@@ -158,8 +158,10 @@ def first(shared: Store) -> Iterator[subprocess.Popen[str]]:
 
 
 def contents(store: Store) -> dict[str, bytes]:
-    """Return all blobs but those in which the first driver, of epoch 2, may go on to write."""
-    return {key: bytes(store.get(key)) for key in store.list() if not re.search(r"[/-]00000002\.", key)}
+    """Return all blobs but signs of life, and those that the first driver, of epoch 2, alone writes."""
+    return {
+        key: bytes(store.get(key)) for key in store.list() if not re.search(r"[/-]00000002\.|\.alive", key)
+    }
 
 
 @pytest.mark.parametrize("seed", range(3))

@@ -27,6 +27,8 @@ _LOG = logging.getLogger(__name__)
 TIMEOUT_S = 20.0
 #: Renewals within the time-out: some may fail.
 _RENEWALS = 5
+#: How often one who waits looks, at least.
+_LOOK_S = 0.25
 _LET_GO = b"let go"
 
 
@@ -102,7 +104,7 @@ class Lease:
         sign = self._sign(epoch)
         until = time.monotonic() + self._terms.timeout_s
         while sign != _LET_GO and time.monotonic() < until:
-            time.sleep(self._terms.renew_s / 4)
+            time.sleep(min(self._terms.renew_s / 4, _LOOK_S))
             now = self._sign(epoch)
             if now not in (sign, _LET_GO):
                 raise self._refused(epoch)
