@@ -126,6 +126,8 @@ def test_drivers_that_take_over_at_any_moment_make_one_history(plan: Plan, seed:
 def test_a_driver_that_was_taken_over_changes_nothing_whatever_it_does(store: Store, plan: Plan) -> None:
     old = begun(store, plan)
     new = taken_over(store)
+    new.plans.add(replace(plan, number=2, partitioner="new"))
+    new.ledger.decide(3, segment("s3"), Routing(2))
     new.mailbox.write_status({"epoch": new.epoch})
     before = seen(store)
     with pytest.raises(FencedError, match="another driver has taken over from epoch 1 of the state in"):
@@ -148,9 +150,9 @@ def test_a_driver_that_was_taken_over_changes_nothing_whatever_it_does(store: St
     old.sweep()
     old.drop_plans()
     assert seen(store) == before
-    assert new.plan().partitioner == plan.partitioner
-    new.ledger.decide(3, segment("s3"), Routing(1))
-    assert ids_of(State(store, NOWHERE).newest()) == ["s0", "s1", "s2", "s3"]
+    assert new.plan().partitioner == "new"
+    new.ledger.decide(4, segment("s4"), Routing(2))
+    assert ids_of(State(store, NOWHERE).newest()) == ["s0", "s1", "s2", "s3", "s4"]
 
 
 def test_a_driver_that_died_while_it_took_over_is_passed_over(store: Store, plan: Plan) -> None:
@@ -173,6 +175,8 @@ def test_a_state_of_one_host_is_taken_over_as_it_is(store: Store, plan: Plan) ->
     local.log.snapshot(1, segment("s0", "s1"), Routing(1))
     local.ledger.finish(2, 20)
     state = taken_over(store).open(SETTINGS)
+    with pytest.raises(StateError, match="has epochs: its driver needs a lease"):
+        local.open(SETTINGS)
     assert (ids_of(state), state.ledger.decided(), state.ledger.last_seq()) == (["s0", "s1", "s2"], 2, 20)
     assert state.plan().partitioner == plan.partitioner
     state.ledger.decide(3, segment("s3"), Routing(1))

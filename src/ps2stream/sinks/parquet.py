@@ -2,6 +2,10 @@
 
 matches/batch-000000000007-001.parquet      what the merger of worker 1 has of batch 7
 rejected/batch-000000000007-updates.parquet
+
+On an object store a file is put as a whole; put again by a rerun, or late by a driver that was taken over, it
+is replaced by the same bytes. A listing decides nothing about a batch: one that lags lets ``finish`` add a
+file of no rows. Only ``clear``, between jobs, has to find all that is there.
 """
 
 from __future__ import annotations

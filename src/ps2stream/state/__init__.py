@@ -11,6 +11,7 @@ In a *store* (``store/``), what has to outlive the job's processes, and later it
     adjustments/      audit.py       what load adjustment did, and why
     status.json       mailbox.py     what the job is like now
     requests/         mailbox.py     what others ask it to do
+    epochs/           epochs.py      which driver may write, where drivers on several hosts might (lease.py)
 
 On the *host* (``host_files.py``), what only makes sense there and can be made again:
 
@@ -21,7 +22,8 @@ On the *host* (``host_files.py``), what only makes sense there and can be made a
 
 Where a state is beside the journal and the sink of its job says ``home_layout.py``.
 
-Crash rules. One process writes, the one that holds the lock. It settles which events a batch has
+Crash rules. One process writes: on one host the one that holds the lock, on several the one with the newest
+epoch, in files of its own (``epochs.py`` has the argument). It settles which events a batch has
 (``Ledger.begin``) and decides on it (``Ledger.decide``), the only steps that cannot be taken back, before any
 worker sees its updates; when all matches are in the sink it notes that (``Ledger.finish``). A batch that dies
 in between runs again: with the same events, and once decided neither adjusted nor decided again; everything

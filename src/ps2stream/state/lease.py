@@ -43,10 +43,13 @@ class LeaseTerms:
         return self.timeout_s / _RENEWALS
 
 
+_USUAL = LeaseTerms()
+
+
 class Lease:
     """The claim of one driver to a state, renewed in the background until it lets go or is fenced."""
 
-    def __init__(self, store: Store, driver: str, terms: LeaseTerms = LeaseTerms()) -> None:  # noqa: B008
+    def __init__(self, store: Store, driver: str, terms: LeaseTerms = _USUAL) -> None:
         self._store = store
         self._driver = driver
         self._terms = terms

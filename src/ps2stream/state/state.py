@@ -8,6 +8,7 @@ import pyarrow as pa
 
 from ps2stream.arrow import pick
 from ps2stream.config import Settings
+from ps2stream.errors import StateError
 from ps2stream.files import AnyPath, absolute
 from ps2stream.model.schemas import empty
 from ps2stream.partitioning.plan import Plan
@@ -106,6 +107,8 @@ class State:
     def open(self, settings: Settings) -> State:
         """Check that there is a state and that the settings fit it."""
         self.job_file.check(settings)
+        if not self.epoch and Epochs(self.store.under("epochs")).newest():
+            raise StateError(f"the state in {self.store.location()} has epochs: its driver needs a lease")
         if self.epoch:
             self.log.name_first_plan(self.job_file.first_plan, self.job_file.first_plan_epoch)
         return self

@@ -2,8 +2,8 @@
 
 In a :class:`~ps2stream.store.contract.Store`: blobs by key, and nothing else. Start with ``contract.py``: it
 says all that a store promises, and is small on purpose, so that a directory, an object store and a dictionary
-can all keep it. ``directory.py`` is the one in use: files of one host. ``memory.py`` is for tests, and for
-jobs that leave nothing behind.
+can all keep it. ``directory.py`` has files of one host, ``object_store.py`` a bucket that hosts share,
+``memory.py`` a dictionary for tests; ``urls.py`` says which of them a path or a URL means.
 
     subscription log   plans   ledger   job file   audit log   status, requests   sink files
 
@@ -17,6 +17,9 @@ Crash rules, the same for every implementation:
 - When a call returns, what it wrote has survived: a kill, and where the medium can promise it, a power cut.
 - ``put_if_absent`` has one winner, between threads, processes and hosts.
 - What a killed writer left is never listed and never read; ``sweep`` removes it.
+
+- A listing need not be complete while others write: nothing is decided by one where hosts share a store.
+  What has to be found is found by its key (the log's manifest, the next epoch).
 
 The contract tests (``tests/store/test_contract.py``) run on every implementation.
 """
