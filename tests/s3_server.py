@@ -52,17 +52,22 @@ class S3Server:
     def endpoint(self) -> str:
         return f"http://127.0.0.1:{self._server.server_port}"
 
+    @property
+    def environment(self) -> dict[str, str]:
+        """Return what a process needs to use the server."""
+        return {**_ENVIRONMENT, "AWS_ENDPOINT_URL": self.endpoint}
+
     def start(self) -> None:
         self._thread.start()
-        os.environ.update(_ENVIRONMENT, AWS_ENDPOINT_URL=self.endpoint)
+        os.environ.update(self.environment)
         self._forward(Request.from_values(f"/{BUCKET}", base_url=self.endpoint, method="PUT"))
 
     def stop(self) -> None:
+        for name in self.environment:
+            os.environ.pop(name, None)
         self._server.shutdown()
         self._thread.join()
         self._server.server_close()
-        for name in (*_ENVIRONMENT, "AWS_ENDPOINT_URL"):
-            os.environ.pop(name, None)
 
     def store(self, patience_s: float = 20.0) -> ObjectStore:
         """Return a new store with nothing in it."""
