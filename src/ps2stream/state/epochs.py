@@ -26,8 +26,9 @@ do not need it either, and it does not matter when the delete arrives.
 
 *The sink.* A task writes what batch N has when N is decided for good, and that is a function of the log and
 of the events: two drivers that both run N write the same bytes. Rejected updates are written before the
-decision, from the log up to N - 1 and the events of N. Which events N has is decided by the source (Spark's
-checkpoint, or offsets), which has to be as common to drivers as the store is.
+decision, from the log up to N - 1 and the events of N. Which events N has is settled before: in the ledger, a
+root, where they come from a journal; elsewhere by Spark's checkpoint, which has to be as common to drivers as
+the store is.
 
 *Reports.* Status and audit records are by epoch, too; a late one is seen as what that driver said last, or
 not at all. Nothing depends on them.
