@@ -58,7 +58,7 @@ def test_an_index_of_another_boot_is_built_again(
     job: Job, rebuilds: list[WorkerHome], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert job.matches() == job.expected
-    monkeypatch.setattr(worker_home, "_boot_id", lambda: "another-boot")
+    monkeypatch.setattr(worker_home, "boot_id", lambda: "another-boot")
     for _ in range(2):
         assert job.matches() == job.expected
     assert len(rebuilds) == 2

@@ -24,6 +24,6 @@ def test_the_grid_of_a_mark_is_read_as_it_was_written(grid: Grid) -> None:
 @pytest.mark.parametrize("mark", ["", "garbage", "boot", "boot x", "boot 1", "boot 1 0x1p0,0x1p0,x,0x1p0,3"])
 def test_a_mark_that_makes_no_sense_is_not_trusted(job: Job, rebuilds: list[WorkerHome], mark: str) -> None:
     assert job.matches() == job.expected
-    (job.arrays.parent / "clean").write_text(mark.replace("boot", worker_home._boot_id()))
+    (job.arrays.parent / "clean").write_text(mark.replace("boot", worker_home.boot_id()))
     assert job.matches() == job.expected
     assert len(rebuilds) == 2

@@ -57,9 +57,9 @@ class Registry:
         return cls(storage, create_struct(RegistryArrays, DTYPES, INITIAL_SIZES, storage))
 
     @classmethod
-    def open(cls, storage: MappedStorage) -> Registry:
-        """Map what the registrar wrote, to read it."""
-        return cls(storage, open_struct(RegistryArrays, DTYPES, storage, needed_sizes, shared=False))
+    def open(cls, storage: MappedStorage, *, shared: bool = False) -> Registry:
+        """Map what a registrar wrote: to read it, or ``shared``, to go on writing it."""
+        return cls(storage, open_struct(RegistryArrays, DTYPES, storage, needed_sizes, shared=shared))
 
     @property
     def n_live(self) -> int:

@@ -52,6 +52,9 @@ from ps2stream.routing.routing import PlanNumbers, Routing
 from ps2stream.routing.update import Destinations
 from ps2stream.text.frequencies import rarest_first
 
+#: Where a new registrar keeps names, and grid^t of its plans: the newest, then the older.
+REGISTRY_NAME, ROUTING_NAMES = "registry-1", ("routing-2", "routing-3")
+
 
 class Decided(NamedTuple):
     """What a batch of updates came to."""
@@ -132,7 +135,7 @@ class Registrar:
             self.routing = Routing(self.routing.newest, self._stored(plans.older), plans.switch_seq)
         ended = np.empty(0, np.int64)
         for segment in segments:
-            ended = self._restore(segment)
+            ended = _restored(self.registry, segment)
         live = self.registry.live_versions()
         for versions in (live, ended):
             for stored, rows in self._by_routing(versions):
@@ -258,24 +261,6 @@ class Registrar:
         ids = self.registry.ids(seq_from)
         return bare_rows(END, seq_from, seq_to, ids, self._workers_column(versions))
 
-    def _restore(self, segment: pa.RecordBatch) -> Int64s:
-        """Bring the registry up to a segment; return the versions that ended in it."""
-        begun, ended = changes(segment, BEGIN), changes(segment, END)
-        seqs = np.concatenate([begun.column("seq_from").to_numpy(), ended.column("seq_to").to_numpy()])
-        is_subscribe = np.arange(len(seqs)) < begun.num_rows
-        ids = pa.concat_arrays([begun.column("id"), ended.column("id")])
-        # An end that a re-subscribe caused has the seq of that re-subscribe, and comes with it.
-        by_itself = ~np.isin(seqs, begun.column("seq_from").to_numpy()) | is_subscribe
-        order = np.argsort(seqs[by_itself], kind="stable")
-        rows_of_all = np.flatnonzero(by_itself)[order]
-        moved = changes(segment, MOVE)
-        self.registry.repost(moved.column("seq_from").to_numpy(), _postings_of(moved))
-        verdicts = self.registry.apply(
-            seqs[rows_of_all], is_subscribe[rows_of_all], ids.take(pa.array(rows_of_all))
-        )
-        self.registry.describe(_postings_of(begun))
-        return verdicts.ended_version[verdicts.ended_version >= 0]
-
     def _by_routing(self, versions: Int64s) -> list[tuple[StoredGridT, Flags]]:
         """Part versions of subscriptions by the plan that they go by."""
         return self._parted(self.registry.seq_from(versions))
@@ -315,6 +300,32 @@ class Registrar:
         self._n_storages += 1
         name = f"{kind}-{self._n_storages}"
         return name, self._storages(name)
+
+
+def follow(registry: Registry, newest: GridT, segment: pa.RecordBatch) -> None:
+    """Apply to copies of a registrar's indexes what it decided next, by the plans that they have.
+
+    What ended stays in H2, which may hold too much: copies are made anew now and then.
+    """
+    _restored(registry, segment)
+    newest.add(_postings_of(changes(segment, BEGIN)))
+
+
+def _restored(registry: Registry, segment: pa.RecordBatch) -> Int64s:
+    """Bring a registry up to a segment; return the versions that ended in it."""
+    begun, ended = changes(segment, BEGIN), changes(segment, END)
+    seqs = np.concatenate([begun.column("seq_from").to_numpy(), ended.column("seq_to").to_numpy()])
+    is_subscribe = np.arange(len(seqs)) < begun.num_rows
+    ids = pa.concat_arrays([begun.column("id"), ended.column("id")])
+    # An end that a re-subscribe caused has the seq of that re-subscribe, and comes with it.
+    by_itself = ~np.isin(seqs, begun.column("seq_from").to_numpy()) | is_subscribe
+    order = np.argsort(seqs[by_itself], kind="stable")
+    rows_of_all = np.flatnonzero(by_itself)[order]
+    moved = changes(segment, MOVE)
+    registry.repost(moved.column("seq_from").to_numpy(), _postings_of(moved))
+    verdicts = registry.apply(seqs[rows_of_all], is_subscribe[rows_of_all], ids.take(pa.array(rows_of_all)))
+    registry.describe(_postings_of(begun))
+    return verdicts.ended_version[verdicts.ended_version >= 0]
 
 
 def _postings_of(segment: pa.RecordBatch) -> Postings:

@@ -85,9 +85,9 @@ class GridT:
         return cls(plan, storage, h2)
 
     @classmethod
-    def open(cls, plan: Plan, storage: MappedStorage) -> GridT:
-        """Map what the registrar wrote, to read it."""
-        return cls(plan, storage, open_struct(H2, DTYPES, storage, needed_sizes, shared=False))
+    def open(cls, plan: Plan, storage: MappedStorage, *, shared: bool = False) -> GridT:
+        """Map what a registrar wrote: to read it, or ``shared``, to go on writing it."""
+        return cls(plan, storage, open_struct(H2, DTYPES, storage, needed_sizes, shared=shared))
 
     @property
     def n_live(self) -> int:

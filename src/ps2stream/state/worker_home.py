@@ -44,7 +44,7 @@ class WorkerHome:
         """
         try:
             boot, upto, grid = self._mark.read_text().split()
-            if boot != _boot_id():
+            if boot != boot_id():
                 return None
             counters = _grid_of(grid)
             index = GI2.open(replace(settings, counters=counters), MappedStorage(self._arrays))
@@ -76,7 +76,7 @@ class WorkerHome:
     def mark_clean(self, upto: int, counters: Grid) -> None:
         # Not synced: after a crash of the host the boot id differs and the index is not trusted.
         staged = self._mark.with_suffix(".new")
-        staged.write_text(f"{_boot_id()} {upto} {_text_of(counters)}")
+        staged.write_text(f"{boot_id()} {upto} {_text_of(counters)}")
         staged.replace(self._mark)
 
 
@@ -90,7 +90,8 @@ def _grid_of(text: str) -> Grid:
     return Grid(min_lon, min_lat, columns, rows, int(bits))
 
 
-def _boot_id() -> str:
+def boot_id() -> str:
+    """Return what tells this boot of the host from all others."""
     try:
         return Path("/proc/sys/kernel/random/boot_id").read_text().strip()
     except OSError:
