@@ -24,18 +24,21 @@ def absolute(path: AnyPath) -> Path:
 
 
 @contextlib.contextmanager
-def whole_file(path: Path) -> Iterator[BinaryIO]:
+def whole_file(path: Path, *, durable: bool = True) -> Iterator[BinaryIO]:
     """Open a file for writing that replaces ``path`` when the block ends well.
 
     On return it is on disk under its name. After a crash there is the old file or the new one;
-    a full disk or a block that fails leaves the old one.
+    a full disk or a block that fails leaves the old one. Without ``durable`` that holds for the death
+    of processes, not for a power cut.
     """
     with _staged(path) as staged:
         with staged.open("wb") as file:
             yield file
-            _sync(file)
+            if durable:
+                _sync(file)
         staged.replace(path)
-        sync_directory(path.parent)
+        if durable:
+            sync_directory(path.parent)
 
 
 def new_file(path: Path, data: bytes) -> bool:

@@ -15,7 +15,8 @@ from ps2stream.model.events import split
 from ps2stream.model.schemas import PUBLICATIONS, REJECTED, UPDATES
 from ps2stream.sources.journal_range import journal_ranges
 from ps2stream.sources.source import Source, n_events
-from ps2stream.sources.spool import Spool, spool
+from ps2stream.sources.spool import Spool, copied, spool
+from ps2stream.store.directory import DirectoryStore
 
 #: Make sources of some events, at a directory that does not exist yet.
 Make = Callable[[pa.RecordBatch, Path], Sequence[Source]]
@@ -29,17 +30,24 @@ def _of_a_journal(events: pa.RecordBatch, directory: Path) -> Sequence[Source]:
 
 
 def _spooled(events: pa.RecordBatch, directory: Path) -> Sequence[Source]:
-    return [spool(batches_of(events, 13), directory, high_water=0)]
+    return [spool(batches_of(events, 13), DirectoryStore(directory, durable=False), high_water=0)]
 
 
 def _spooled_by_tasks(events: pa.RecordBatch, directory: Path) -> Sequence[Source]:
     """Let two tasks spool, and tell of it by rows."""
+    store = DirectoryStore(directory)
     halves = [events.slice(0, 30), events.slice(30)]
-    rows = [spool([half], directory / str(n), high_water=0).row() for n, half in enumerate(halves)]
-    return [Spool.of_row(row) for row in pa.Table.from_batches(rows).to_pylist()]
+    rows = [spool([half], store.under(f"{n}"), high_water=0).row(f"{n}") for n, half in enumerate(halves)]
+    return [Spool.of_row(row, store) for row in pa.Table.from_batches(rows).to_pylist()]
 
 
-@pytest.fixture(params=[_of_a_journal, _spooled, _spooled_by_tasks])
+def _copied_from_a_journal(events: pa.RecordBatch, directory: Path) -> Sequence[Source]:
+    store = DirectoryStore(directory / "copy")
+    ranges = _of_a_journal(events, directory)
+    return [copied(each, store.under(f"{n}")) for n, each in enumerate(ranges)]
+
+
+@pytest.fixture(params=[_of_a_journal, _spooled, _spooled_by_tasks, _copied_from_a_journal])
 def make(request: pytest.FixtureRequest) -> Make:
     made: Make = request.param
     return made

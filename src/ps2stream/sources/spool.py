@@ -1,60 +1,63 @@
-"""Events that were written to files of this host first, as a source."""
+"""Events that were written to a store first, as a source."""
 
 from __future__ import annotations
 
 import contextlib
-import shutil
+import itertools
 from collections.abc import Iterable, Iterator
-from dataclasses import asdict, dataclass
-from pathlib import Path
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from ps2stream.journal.packets import decode_publications
 from ps2stream.model.events import conform, not_late, nothing_rejected, split
-from ps2stream.model.schemas import PUBLICATIONS, REJECTED, UPDATES
-from ps2stream.sources.source import SourceBatch
+from ps2stream.model.schemas import PUBLICATIONS, REJECTED, UPDATES, empty
+from ps2stream.sources.source import Source, SourceBatch
+from ps2stream.store.contract import Store
 
-#: Spools as rows of a DataFrame: what the tasks that write them return.
+#: Spools as rows of a DataFrame: what the tasks that write them return. A part is a prefix of the store.
 SPOOLS = pa.schema(
     [
-        ("directory", pa.string()),
+        ("part", pa.string()),
         ("n_publications", pa.int64()),
         ("n_updates", pa.int64()),
         ("last_seq", pa.int64()),
     ]
 )
 
-_PUBLICATIONS_FILE, _UPDATES_FILE, _REJECTED_FILE = "publications.arrow", "updates.arrow", "rejected.arrow"
+_PUBLICATIONS_KEY, _UPDATES_KEY, _REJECTED_KEY = "publications.arrow", "updates.arrow", "rejected.arrow"
 
 
 @dataclass(frozen=True, slots=True)
 class Spool:
-    """A directory of events; it has those of one batch, or of a part of one, and nothing else."""
+    """A part of a store with events; it has those of one batch, or of a part of one, and nothing else."""
 
-    directory: Path
+    store: Store
     n_publications: int
     n_updates: int
     last_seq: int
 
     @classmethod
-    def of_row(cls, row: dict[str, Any]) -> Spool:
+    def of_row(cls, row: dict[str, Any], store: Store) -> Spool:
         """Return a spool from a row of SPOOLS."""
-        return cls(**{**row, "directory": Path(row["directory"])})
+        return cls(store.under(row["part"]), row["n_publications"], row["n_updates"], row["last_seq"])
 
-    def row(self) -> pa.RecordBatch:
+    def row(self, part: str) -> pa.RecordBatch:
         """Return the spool as a row of SPOOLS."""
-        return pa.RecordBatch.from_pylist([{**asdict(self), "directory": str(self.directory)}], schema=SPOOLS)
+        counts = {"n_publications": self.n_publications, "n_updates": self.n_updates}
+        return pa.RecordBatch.from_pylist(
+            [{"part": part, **counts, "last_seq": self.last_seq}], schema=SPOOLS
+        )
 
     def updates(self) -> Iterator[pa.RecordBatch]:
-        yield from _read(self.directory / _UPDATES_FILE)
+        yield from self._read(_UPDATES_KEY)
 
     def publications(self) -> Iterator[SourceBatch]:
-        for batch in _read(self.directory / _PUBLICATIONS_FILE):
+        for batch in self._read(_PUBLICATIONS_KEY):
             yield SourceBatch(batch, nothing_rejected())
-        for batch in _read(self.directory / _REJECTED_FILE):
+        for batch in self._read(_REJECTED_KEY):
             yield SourceBatch(decode_publications(None), batch)
 
     def waits(self, now: float) -> list[tuple[float, int]]:
@@ -62,41 +65,61 @@ class Spool:
         return []
 
     def forget(self) -> None:
-        shutil.rmtree(self.directory, ignore_errors=True)
+        for key in self.store.list():
+            self.store.delete(key)
+
+    def _read(self, key: str) -> Iterator[pa.RecordBatch]:
+        yield from pa.ipc.open_stream(self.store.get(key))
 
 
-def spool(events: Iterable[pa.RecordBatch], directory: Path, high_water: int) -> Spool:
-    """Write events to a new directory of this host.
+class _Kinds(NamedTuple):
+    """Events by kind, and what was rejected of them."""
+
+    publications: pa.RecordBatch
+    updates: pa.RecordBatch
+    rejected: pa.RecordBatch
+
+
+def spool(events: Iterable[pa.RecordBatch], store: Store, high_water: int) -> Spool:
+    """Write events to an empty part of a store.
 
     Events need not be sorted within a batch of the stream, but none may lie at or below the last
     seq of the batches before: whoever waited for it has been told already.
     """
-    directory.mkdir(parents=True)
+    return _written((_in_time(batch, high_water) for batch in events), store, high_water)
+
+
+def copied(source: Source, store: Store) -> Spool:
+    """Copy the events of a source to an empty part of a store, which other hosts can read, too."""
+    no_publications, no_updates = empty(PUBLICATIONS), empty(UPDATES)
+    publications = (_Kinds(part.publications, no_updates, part.rejected) for part in source.publications())
+    updates = (_Kinds(no_publications, batch, nothing_rejected()) for batch in source.updates())
+    written = _written(itertools.chain(publications, updates), store, source.last_seq)
+    return replace(written, last_seq=source.last_seq)
+
+
+def _in_time(batch: pa.RecordBatch, high_water: int) -> _Kinds:
+    kept, late = not_late(conform(batch), high_water)
+    return _Kinds(*split(kept), late)
+
+
+def _written(batches: Iterable[_Kinds], store: Store, last_seq: int) -> Spool:
     n_publications = n_updates = 0
-    last_seq = high_water
     with contextlib.ExitStack() as stack:
         files = [
-            stack.enter_context(
-                pa.ipc.new_stream(stack.enter_context(pa.OSFile(str(directory / name), "wb")), schema)
-            )
-            for name, schema in (
-                (_PUBLICATIONS_FILE, PUBLICATIONS),
-                (_UPDATES_FILE, UPDATES),
-                (_REJECTED_FILE, REJECTED),
+            stack.enter_context(pa.ipc.new_stream(stack.enter_context(store.writer(key)), schema))
+            for key, schema in (
+                (_PUBLICATIONS_KEY, PUBLICATIONS),
+                (_UPDATES_KEY, UPDATES),
+                (_REJECTED_KEY, REJECTED),
             )
         ]
-        for batch in events:
-            kept, late = not_late(conform(batch), high_water)
-            publications, updates = split(kept)
-            for file, part in zip(files, (publications, updates, late), strict=True):
-                file.write_batch(part)
-            n_publications += publications.num_rows
-            n_updates += updates.num_rows
-            if kept.num_rows:
-                last_seq = max(last_seq, pc.max(kept.column("seq")).as_py())
-    return Spool(directory, n_publications, n_updates, last_seq)
-
-
-def _read(path: Path) -> Iterator[pa.RecordBatch]:
-    with pa.memory_map(str(path)) as file:
-        yield from pa.ipc.open_stream(file)
+        for kinds in batches:
+            for file, batch in zip(files, kinds, strict=True):
+                if batch.num_rows:
+                    file.write_batch(batch)
+            n_publications += kinds.publications.num_rows
+            n_updates += kinds.updates.num_rows
+            seqs = [pc.max(each.column("seq")).as_py() for each in kinds[:2] if each.num_rows]
+            last_seq = max(last_seq, *seqs) if seqs else last_seq
+    return Spool(store, n_publications, n_updates, last_seq)

@@ -18,9 +18,13 @@ from ps2stream.store.contract import STAGED_END, STAGED_START, Store, checked
 
 @dataclass(frozen=True, slots=True)
 class DirectoryStore:
-    """Files below a directory, which need not exist yet; a process may send it to another of the host."""
+    """Files below a directory, which need not exist yet; a process may send it to another of the host.
+
+    Without ``durable`` what is put survives processes, but no power cut.
+    """
 
     directory: Path
+    durable: bool = True
 
     def put(self, key: str, data: bytes) -> None:
         with self.writer(key) as file:
@@ -34,7 +38,7 @@ class DirectoryStore:
 
     @contextlib.contextmanager
     def writer(self, key: str) -> Iterator[BinaryIO]:
-        with whole_file(self._path_to_write(key)) as file:
+        with whole_file(self._path_to_write(key), durable=self.durable) as file:
             yield file
 
     def get(self, key: str) -> pa.Buffer:
@@ -72,7 +76,7 @@ class DirectoryStore:
                 path.unlink(missing_ok=True)
 
     def under(self, prefix: str) -> Store:
-        return DirectoryStore(self._path(prefix))
+        return DirectoryStore(self._path(prefix), self.durable)
 
     def location(self, key: str = "") -> str:
         return str(self._path(key) if key else self.directory)
