@@ -62,6 +62,7 @@ class PacketKind(StrEnum):
     COMPILED = auto()
     LOADS = auto()
     SAMPLE = auto()
+    ANCHOR = auto()  # nothing: it keeps a worker where it is
 
 
 class Packet(NamedTuple):

@@ -5,7 +5,10 @@ Nobody else knows their paths.
 
 from __future__ import annotations
 
+import hashlib
+import os
 import shutil
+import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -19,6 +22,16 @@ class HostFiles:
     """Mapped indexes, Spark's checkpoint, the spool and the lock below one directory."""
 
     directory: Path
+
+    @classmethod
+    def of(cls, location: str) -> HostFiles:
+        """Return the files that this host keeps for a state elsewhere, below ``PS2STREAM_LOCAL_DIR``.
+
+        Whoever asks on this host, as the same user, gets the same.
+        """
+        given = os.environ.get("PS2STREAM_LOCAL_DIR")
+        base = Path(given) if given else Path(tempfile.gettempdir()) / f"ps2stream-{os.getuid()}"
+        return cls(base.absolute() / hashlib.sha256(location.encode()).hexdigest()[:16])
 
     @property
     def lock(self) -> JobLock:
@@ -49,6 +62,11 @@ class HostFiles:
         for kind in ("registry-*", "routing-*"):
             for path in self._index.glob(kind):
                 shutil.rmtree(path, ignore_errors=True)
+
+    @property
+    def replica(self) -> Path:
+        """Return where what other hosts decided is kept for this one."""
+        return self._index / "replica"
 
     def worker_home(self, worker_id: int) -> WorkerHome:
         return WorkerHome(self._index / f"worker-{worker_id:03}")

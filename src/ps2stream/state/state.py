@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from dataclasses import dataclass, replace
 
 import pyarrow as pa
@@ -22,6 +23,7 @@ from ps2stream.routing.routing import PlanNumbers, Routing
 from ps2stream.state.audit import AuditLog
 from ps2stream.state.epochs import Epochs
 from ps2stream.state.host_files import HostFiles
+from ps2stream.state.host_replica import HostReplica
 from ps2stream.state.job_file import JobFile
 from ps2stream.state.lease import Lease
 from ps2stream.state.ledger import Ledger
@@ -37,17 +39,30 @@ class State:
     """What a job keeps in a store and on this host; a process may send it to another of the host.
 
     ``epoch``: whose view of the store it is (``epochs.py``); 0 where drivers share a host, and its lock.
+    ``on_many_hosts``: whoever gets it elsewhere has files of a host of its own, and finds them by ``here``.
     """
 
     store: Store
     host: HostFiles
     epoch: int = 0
+    on_many_hosts: bool = False
 
     @classmethod
     def at(cls, directory: AnyPath) -> State:
         """Return the state in a directory of this host, which need not exist yet."""
         directory = absolute(directory)
         return cls(DirectoryStore(directory), HostFiles(directory))
+
+    @classmethod
+    def among_hosts(cls, store: Store) -> State:
+        """Return the state in a store that many hosts reach; each has files of its own."""
+        return cls(store, HostFiles.of(store.location()), on_many_hosts=True)
+
+    def here(self) -> State:
+        """Return the state as the process that asks has it, wherever it runs."""
+        if not self.on_many_hosts:
+            return self
+        return replace(self, host=HostFiles.of(self.store.location()))
 
     @property
     def job_file(self) -> JobFile:
@@ -148,6 +163,22 @@ class State:
         begun = pa.concat_batches([empty(SEGMENT), *segments])
         live = pick(begun, registrar.registry.are_live(begun.column("seq_from").to_numpy()))
         self.log.snapshot(batch_id, registrar.as_stored(live), registrar.plan_numbers)
+
+    def replica(self) -> HostReplica:
+        """Return what this host has of the registrar's indexes, where that is on another."""
+        return HostReplica(self.host.replica, self.log, self.plans)
+
+    def spool(self, batch_id: int) -> Store:
+        """Return where the events of a batch are spooled; nothing else is there."""
+        if self.on_many_hosts:
+            return self.store.under(f"spool/{batch_id:012}")
+        return DirectoryStore(self.host.spool(batch_id), durable=False)
+
+    def drop_spool(self, batch_id: int) -> None:
+        store = self.spool(batch_id)
+        for key in store.list():
+            store.delete(key)
+        shutil.rmtree(self.host.spool(batch_id), ignore_errors=True)
 
     def open_registry(self, name: str) -> Registry:
         return Registry.open(self.host.storage(name))

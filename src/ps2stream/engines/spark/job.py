@@ -11,7 +11,6 @@ them costs nothing, where a DataFrame of the same steps was analysed and planned
 
 from __future__ import annotations
 
-import shutil
 import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
@@ -27,6 +26,7 @@ from ps2stream.adjusting.status import status_of
 from ps2stream.arrow import concat
 from ps2stream.balance.adjustments import Adjustment
 from ps2stream.config import Settings
+from ps2stream.engines.spark.pinned_shuffle import PinnedShuffle
 from ps2stream.engines.spark.stages import BatchContext, CompileUpdates, Dispatch, SpoolEvents, WorkAndMerge
 from ps2stream.model.events import nothing_rejected
 from ps2stream.model.schemas import empty
@@ -37,7 +37,7 @@ from ps2stream.roles.update_compiler import COMPILED_UPDATES, compile_updates
 from ps2stream.roles.worker_host import Standing, WorkerHost
 from ps2stream.sinks.sink import Sink
 from ps2stream.sources.source import Source, n_events
-from ps2stream.sources.spool import SPOOLS, Spool
+from ps2stream.sources.spool import SPOOLS, Spool, copied
 from ps2stream.state.state import State
 from ps2stream.text.tokenizer import Tokenizer
 
@@ -85,6 +85,7 @@ class MicroBatchJob:
     _registrar: Registrar = field(init=False)
     _tokenizer: Tokenizer = field(init=False)
     _dispatchers: RDD[object] = field(init=False)
+    _pinned: PinnedShuffle | None = None
     _next_status: float = 0.0
     _status_is_old: bool = False
 
@@ -101,6 +102,8 @@ class MicroBatchJob:
         self._tokenizer = self.settings.tokenizer()
         # Nothing but partitions: a task, one for each dispatcher, needs its number only.
         self._dispatchers = self.spark.sparkContext.parallelize([], self.settings.n_dispatchers)
+        if self.state.on_many_hosts:
+            self._pinned = PinnedShuffle(self.spark.sparkContext, self.settings.n_workers)
 
     def process(self, sources: tuple[Source, ...], batch_id: int) -> None:
         """Run one micro-batch."""
@@ -113,12 +116,14 @@ class MicroBatchJob:
         registrar_started, decided_at = time.process_time(), time.time()
         record, n_rejected = self._update(batch_id, sources, horizon)
         registrar_busy_s = time.process_time() - registrar_started
-        heard = self._match(self._context(batch_id, sources, horizon))
+        heard = self._match(self._context(batch_id, self._reachable(sources, batch_id), horizon))
         self.state.ledger.finish(batch_id, max(horizon, *(source.last_seq for source in sources)))
         n_updates = sum(source.n_updates for source in sources)
         self._updates_since_snapshot += n_updates
         self._events_since_pruning += sum(map(n_events, sources))
         self._consumed = sources
+        if self.state.on_many_hosts:
+            self.state.drop_spool(batch_id)
         adjustments = self._observe(record, decided_at, heard, n_updates)
         done = BatchDone(
             batch_id,
@@ -140,12 +145,20 @@ class MicroBatchJob:
 
         Structured Streaming calls this, and calls it again for a batch that it has not noted as done.
         """
-        directory = self.state.host.spool(batch_id)
-        shutil.rmtree(directory, ignore_errors=True)
-        spool = SpoolEvents(directory, self.state.ledger.last_seq(batch_id - 1))
+        self.state.drop_spool(batch_id)
+        store = self.state.spool(batch_id)
+        spool = SpoolEvents(store, self.state.ledger.last_seq(batch_id - 1))
         spooled = batch.mapInArrow(spool, from_arrow_schema(SPOOLS)).toArrow()
-        self.process(tuple(Spool.of_row(row) for row in spooled.to_pylist()), batch_id)
-        shutil.rmtree(directory, ignore_errors=True)
+        self.process(tuple(Spool.of_row(row, store) for row in spooled.to_pylist()), batch_id)
+        self.state.drop_spool(batch_id)
+
+    def _reachable(self, sources: tuple[Source, ...], batch_id: int) -> tuple[Source, ...]:
+        """Return sources that the hosts of all tasks can read: of a journal of this host, copies."""
+        if not self.state.on_many_hosts or all(isinstance(source, Spool) for source in sources):
+            return sources
+        self.state.drop_spool(batch_id)
+        store = self.state.spool(batch_id)
+        return tuple(copied(source, store.under(f"part-{n}")) for n, source in enumerate(sources))
 
     def _update(
         self, batch_id: int, sources: tuple[Source, ...], horizon: int
@@ -249,10 +262,11 @@ class MicroBatchJob:
 
     def _match(self, context: BatchContext) -> Heard:
         sent = self._dispatchers.mapPartitionsWithIndex(Dispatch(context))
-        delivered = sent.partitionBy(self.settings.n_workers, _itself).mapPartitionsWithIndex(
-            WorkAndMerge(context)
-        )
-        return _heard(delivered.collect())
+        if self._pinned is None:
+            received = sent.partitionBy(self.settings.n_workers, _itself)
+        else:
+            received = self._pinned.send(sent)
+        return _heard(received.mapPartitionsWithIndex(WorkAndMerge(context)).collect())
 
     def _context(self, batch_id: int, sources: tuple[Source, ...], horizon: int) -> BatchContext:
         return BatchContext(

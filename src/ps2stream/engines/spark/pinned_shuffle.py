@@ -20,10 +20,10 @@ from typing import Any
 from pyspark import RDD, SparkContext, StorageLevel
 from pyspark.serializers import CPickleSerializer, pack_long
 
-from ps2stream.roles.packets import Packet
+from ps2stream.roles.packets import Packet, PacketKind
 
-#: A packet and the number of the worker it is for; an anchor is for a worker, too, and has none.
-Sent = tuple[int, Packet | None]
+#: A packet and the number of the worker it is for.
+Sent = tuple[int, Packet]
 
 _SERIALIZER = CPickleSerializer()
 
@@ -35,7 +35,8 @@ class PinnedShuffle:
         self._context = context
         # One for all shuffles: RDDs are joined partition by partition only if their partitioners are equal.
         self._partitioner: Any = context._jvm.PythonPartitioner(n_workers, id(self))  # type: ignore[union-attr]
-        anchors: RDD[Sent] = context.parallelize([(worker, None) for worker in range(n_workers)], n_workers)
+        anchor = Packet(PacketKind.ANCHOR, b"")
+        anchors = context.parallelize([(worker, anchor) for worker in range(n_workers)], n_workers)
         self._anchors: Any = self._shuffled(anchors)
         self._anchors.persist(context._getJavaStorageLevel(StorageLevel.MEMORY_ONLY))
 

@@ -12,7 +12,6 @@ import time
 from collections.abc import Generator, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cache
-from pathlib import Path
 from typing import NamedTuple
 
 import pyarrow as pa
@@ -20,25 +19,27 @@ from pyspark import TaskContext
 
 from ps2stream.arrow import concat
 from ps2stream.config import Settings
+from ps2stream.engines.spark.pinned_shuffle import Sent
+from ps2stream.registry.index import Registry
 from ps2stream.roles.dispatcher import Dispatched, Dispatcher
 from ps2stream.roles.merger import Merger
 from ps2stream.roles.packets import WORKER, Packet, PacketKind, decode, encode
 from ps2stream.roles.reports import DispatcherReport, MergerReport, Report, report_to_json
 from ps2stream.roles.update_compiler import compile_updates
 from ps2stream.roles.worker_host import Standing
+from ps2stream.routing.index import GridT
 from ps2stream.routing.routing import Routing
 from ps2stream.sinks.sink import Sink
 from ps2stream.sources.source import Source
 from ps2stream.sources.spool import spool
+from ps2stream.state.host_replica import Replica
 from ps2stream.state.state import State
+from ps2stream.store.contract import Store
 from ps2stream.text.tokenizer import Tokenizer
 
 #: A dispatcher gathers small packets up to this many publications, or bytes, before it routes them.
 _ROUTE_AT_ONCE = 20_000
 _ROUTE_BYTES_AT_ONCE = 1 << 28
-
-#: A packet and the number of the worker it is for.
-Sent = tuple[int, Packet]
 
 _is_frozen = False
 
@@ -57,6 +58,21 @@ class BatchContext:
     sources: tuple[Source, ...]
     reports_cells: bool = False
 
+    def grid_ts(self) -> Routing[GridT]:
+        """Open grid^t of the plans in use, as it stands at this batch on the host of this process."""
+        state = self.state.here()
+        if state.on_many_hosts:
+            return self._replica(state).grid_ts
+        return self.routing.map(lambda part: state.open_grid_t(state.plans.get(part[0]), part[1]))
+
+    def open_registry(self) -> Registry:
+        """Open the names of subscriptions, as above."""
+        state = self.state.here()
+        return self._replica(state).registry if state.on_many_hosts else state.open_registry(self.registry)
+
+    def _replica(self, state: State) -> Replica:
+        return state.replica().at(self.batch_id, self.routing.map(lambda part: part[0]))
+
     def part(self, number: int) -> tuple[Source, ...]:
         """Return the sources that dispatcher ``number`` reads."""
         return self.sources[number :: self.settings.n_dispatchers]
@@ -66,13 +82,14 @@ class BatchContext:
 class SpoolEvents:
     """Turn the events of a partition into a source that all later steps can read."""
 
-    directory: Path
+    store: Store
     high_water: int
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         task = TaskContext.get()
         assert task is not None
-        yield spool(batches, self.directory / f"part-{task.taskAttemptId()}", self.high_water).row()
+        part = f"part-{task.taskAttemptId()}"
+        yield spool(batches, self.store.under(part), self.high_water).row(part)
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,9 +120,7 @@ class Dispatch:
         _exhaust(nothing)
         context = self.context
         started = time.process_time()
-        state = context.state
-        grid_ts = context.routing.map(lambda part: state.open_grid_t(state.plans.get(part[0]), part[1]))
-        dispatcher = Dispatcher(grid_ts, _tokenizer(context.settings.stop_words))
+        dispatcher = Dispatcher(context.grid_ts(), _tokenizer(context.settings.stop_words))
         n_publications = n_discarded = n_rejected = n_sent = 0
         for publications, rejected_before in _gathered(context.part(number)):
             done = dispatcher.dispatch(publications)
@@ -174,9 +189,10 @@ class WorkAndMerge:
     ) -> Generator[Packet, None, list[pa.RecordBatch]]:
         """Bring the worker's index up to date and match with it; return what was found."""
         context = self.context
-        settings = context.settings.index_settings(context.state.plans.get(context.routing.newest[0]))
+        state = context.state.here()
+        settings = context.settings.index_settings(state.plans.get(context.routing.newest[0]))
         standing = Standing(context.batch_id, settings, context.horizon, context.routing.switch_seq)
-        host = context.state.worker_host(number, standing)
+        host = state.worker_host(number, standing)
         served = host.match(map(decode, publications), with_loads=context.reports_cells)
         if context.reports_cells:
             loads = served.loads.replace_schema_metadata({WORKER: str(number)})
@@ -190,7 +206,7 @@ class WorkAndMerge:
         started = time.process_time()
         n_matches = n_rejected = 0
         if any(batch.num_rows for batch in found):
-            pieces = Merger(context.state.open_registry(context.registry)).pieces(found)
+            pieces = Merger(context.open_registry()).pieces(found)
             n_matches = context.sink.write_matches(context.batch_id, number, pieces)
         if rejected:
             n_rejected = sum(batch.num_rows for batch in rejected)
@@ -210,7 +226,7 @@ class Inbox(NamedTuple):
             self.publications.append(packet.payload)
         elif packet.kind == PacketKind.REJECTED_RECORDS:
             self.rejected.append(decode(packet.payload))
-        else:
+        elif packet.kind != PacketKind.ANCHOR:
             self.for_driver.append(packet)
 
 

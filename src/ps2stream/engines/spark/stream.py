@@ -18,6 +18,7 @@ from ps2stream.adjusting.controller import Controller, controller_of
 from ps2stream.config import Settings
 from ps2stream.engines.kernel_warmup import warm
 from ps2stream.engines.spark.dataframes import check_events
+from ps2stream.engines.spark.held_state import held_state
 from ps2stream.engines.spark.job import SNAPSHOT_EVERY, BatchDone, MicroBatchJob
 from ps2stream.engines.spark.journal_batches import JournalBatches
 from ps2stream.engines.spark.query import BatchLoop, StructuredQuery
@@ -61,17 +62,17 @@ def journal_stream(
     that the settings ask for.
     """
     journal = absolute(journal)
-    held, sink = State.at(state), ParquetSink.at(out)
+    sink = ParquetSink.at(out)
     with (
         Journal.open(journal) as opened,
-        held.host.lock.held(),
+        held_state(spark.sparkContext, state) as held,
         ThreadPoolExecutor(1, "replanning") as background,
     ):
 
         def start(on_done: OnBatch) -> Started:
             job = MicroBatchJob(
                 spark,
-                _begun(held, journal, settings, plan),
+                _begun(held(), journal, settings, plan),
                 settings,
                 sink,
                 on_done,
@@ -96,6 +97,7 @@ def events_stream(
     settings: Settings,
     *,
     sample: pa.RecordBatch | None = None,
+    checkpoint: AnyPath | None = None,
     on_batch: OnBatch = _ignore,
     interval_s: float = 0.0,
 ) -> Iterator[RunningStream]:
@@ -106,21 +108,28 @@ def events_stream(
     of their times of modification and those of the same millisecond in any: where it takes a few files a
     batch (``maxFilesPerTrigger``), times must rise with seqs. The first plan is made from ``sample``, or from
     the file that the settings name for it; without either the world is cut evenly.
+
+    ``checkpoint``: where Spark notes which events a batch has, as Spark names files; by default on this host,
+    with the state or, where that is elsewhere, in a directory that a driver on another host would not find.
     """
     if not events.isStreaming:
         raise ConfigError("events_stream needs a streaming DataFrame; use match_events for a finite one")
     check_events(events)
-    held, sink = State.at(state), ParquetSink.at(out)
-    with held.host.lock.held(), ThreadPoolExecutor(1, "replanning") as background:
-        if not held.job_file.exists():
-            held.create(first_plan(empty(EVENTS) if sample is None else sample, settings), settings)
+    sink, spark = ParquetSink.at(out), events.sparkSession
+    with (
+        held_state(spark.sparkContext, state) as held,
+        ThreadPoolExecutor(1, "replanning") as background,
+    ):
 
         def start(on_done: OnBatch) -> Started:
-            job = MicroBatchJob(events.sparkSession, held.open(settings), settings, sink, on_done)
+            mine = held()
+            if not mine.job_file.exists():
+                mine.create(first_plan(empty(EVENTS) if sample is None else sample, settings), settings)
+            job = MicroBatchJob(spark, mine.open(settings), settings, sink, on_done)
             job.controller = controller_of(settings, background)
             job.start()
             writer = events.writeStream.foreachBatch(job.process_events)
-            writer = writer.option("checkpointLocation", str(held.host.checkpoint))
+            writer = writer.option("checkpointLocation", str(checkpoint or mine.host.checkpoint))
             query = writer.trigger(processingTime=f"{round(interval_s * 1000)} milliseconds").start()
             return job, StructuredQuery(query)
 

@@ -1,0 +1,58 @@
+"""The state of a stream while one driver holds it: by a lock of its host, or by a lease in the store.
+
+A lock costs nothing and is let go of by the operating system when its holder dies, but only processes of one
+host see it. A state at a URL, and any state on a cluster, may be wanted by a driver on another host: there
+it is a lease, and every start of the job is an epoch of its own (``state/epochs.py``).
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import socket
+from collections.abc import Callable, Iterator
+
+from pyspark import SparkContext
+
+from ps2stream.files import AnyPath
+from ps2stream.state.host_files import HostFiles
+from ps2stream.state.lease import Lease
+from ps2stream.state.state import State
+from ps2stream.store.urls import is_url, store_at
+
+
+def is_local(context: SparkContext) -> bool:
+    """Say whether all tasks run on the host of the driver."""
+    return str(context.master).startswith("local")
+
+
+def state_at(context: SparkContext, where: AnyPath) -> State:
+    """Return the state at a path or a URL, as a driver of this session sees it."""
+    if not is_local(context):
+        return State.among_hosts(store_at(where))
+    if not is_url(where):
+        return State.at(where)
+    store = store_at(where)
+    return State(store, HostFiles.of(store.location()))
+
+
+@contextlib.contextmanager
+def held_state(context: SparkContext, where: AnyPath) -> Iterator[Callable[[], State]]:
+    """Hold a state while the context lasts; what is given returns it anew for each start of its job."""
+    state = state_at(context, where)
+    if is_local(context) and not is_url(where):
+        with state.host.lock.held():
+            yield lambda: state
+        return
+    lease = Lease(state.store, f"{socket.gethostname()} {os.getpid()}")
+    with lease.held():
+        n_starts = 0
+
+        def start() -> State:
+            nonlocal n_starts
+            if n_starts:
+                lease.advance()  # what is late of the start before is left behind
+            n_starts += 1
+            return state.taken_over(lease)
+
+        yield start
