@@ -45,6 +45,7 @@ class DurableStore:
     """A WSGI application: moto's, with a journal."""
 
     def __init__(self, journal: Path) -> None:
+        setattr(models, "os", _SeededSystem())  # noqa: B010  # moto exports it to nobody
         self._moto = DomainDispatcherApplication(create_backend_app)
         self._lock = threading.Lock()
         self._n_changes = 0
@@ -73,10 +74,10 @@ class DurableStore:
         return result
 
     def _run_change(self, environ: WSGIEnvironment, body: bytes, now: datetime.datetime) -> Answer:
-        """Run a request with the same result whenever it is run: ids follow from its number, times from `now`."""
+        """Run a request with the same result whenever it is run: ids come of its number, times of `now`."""
         self._n_changes += 1
         mock_random.seed(self._n_changes)
-        setattr(models, "utcnow", lambda: now)  # noqa: B010  # moto exports it to nobody
+        setattr(models, "utcnow", lambda: now)  # noqa: B010
         return self._run(environ, body)
 
     def _run(self, environ: WSGIEnvironment, body: bytes) -> Answer:
@@ -144,9 +145,6 @@ class _SeededSystem:
 
     def urandom(self, n: int) -> bytes:
         return mock_random.randbytes(n)
-
-
-models.os = _SeededSystem()  # type: ignore[assignment]
 
 
 def serve(address: str, port: int, journal: Path) -> None:
