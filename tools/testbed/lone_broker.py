@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shutil
 import signal
@@ -12,6 +13,7 @@ import time
 from pathlib import Path
 
 from testbed import broker, processes
+from testbed.bed import locked
 from testbed.errors import BedError
 from testbed.jars import cache_directory
 from testbed.members import START_S, kafka_jars
@@ -27,15 +29,19 @@ def say(words: str) -> None:
 
 def up(port: int, data: Path | None) -> str:
     """Start the broker of a port unless it runs; return the variable that names it."""
-    named = f"PS2STREAM_KAFKA={ADDRESS}:{port}"
     directory = _directory(port)
-    if _running(directory) is not None:
-        return named
+    directory.mkdir(parents=True, exist_ok=True)
+    with locked(directory.with_name("lock")):
+        if _running(directory) is None:
+            _start(port, directory, data)
+    return f"PS2STREAM_KAFKA={ADDRESS}:{port}"
+
+
+def _start(port: int, directory: Path, data: Path | None) -> None:
     if _is_taken(port):
         raise BedError(f"somebody else listens on {ADDRESS}:{port}; choose another port with --port")
     began = time.monotonic()
     jars = kafka_jars(say)
-    directory.mkdir(parents=True, exist_ok=True)
     configuration, log = directory / "kafka.properties", directory / "kafka.log"
     controller_port = _free_port()
     text = broker.properties(ADDRESS, port, controller_port, (data or directory / "data").absolute())
@@ -44,12 +50,18 @@ def up(port: int, data: Path | None) -> str:
     pid = processes.spawn(broker.broker_command(jars, configuration), dict(os.environ), log)
     (directory / "pid").write_text(str(pid), encoding="ascii")
     try:
-        _wait(port, pid, log)
+        processes.wait_until(
+            lambda: broker.answers(ADDRESS, port),
+            "the broker",
+            lambda: _running(directory) is not None,
+            log,
+            START_S,
+        )
     except BaseException:
-        processes.kill([pid])
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(pid, signal.SIGKILL)
         raise
     say(f"a broker listens on {ADDRESS}:{port} ({time.monotonic() - began:.0f} s); its log is {log}")
-    return named
 
 
 def down(port: int) -> None:
@@ -81,14 +93,10 @@ def _running(directory: Path) -> int | None:
         return None
     # Not /proc: this part needs no Linux.
     shown = subprocess.run(
-        ["ps", "-o", "stat=,args=", "-p", str(pid)], capture_output=True, text=True, check=False
+        ["ps", "-ww", "-o", "stat=,args=", "-p", str(pid)], capture_output=True, text=True, check=False
     )
     state, _, line = shown.stdout.strip().partition(" ")
     return pid if str(directory) in line and not state.startswith("Z") else None
-
-
-def _wait(port: int, pid: int, log: Path) -> None:
-    processes.wait_until(lambda: broker.answers(ADDRESS, port), "the broker", pid, log, START_S)
 
 
 def _is_taken(port: int) -> bool:

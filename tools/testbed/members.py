@@ -16,7 +16,7 @@ from testbed import broker, jars, spark
 from testbed.bed import BUCKET, KAFKA_PORT, STORE_PORT, Bed, record_pid
 from testbed.disk_view import entrance
 from testbed.layout import KAFKA, MASTER, STORE, Member
-from testbed.processes import MARK, spawn, wait_until
+from testbed.processes import MARK, is_alive, spawn, wait_until
 from testbed.requirements import program
 
 #: No start takes so long, even on a machine that is busy with other things.
@@ -35,7 +35,7 @@ class Started:
     log: Path
 
     def wait(self) -> None:
-        wait_until(self.is_ready, self.member.name, self.pid, self.log, START_S)
+        wait_until(self.is_ready, self.member.name, lambda: is_alive(self.pid), self.log, START_S)
 
 
 def start(bed: Bed, member: Member) -> Started:

@@ -106,11 +106,13 @@ def reap() -> None:
             pass
 
 
-def wait_until(ready: Callable[[], bool], what: str, pid: int, log: Path, limit_s: float) -> None:
-    """Wait for something that a process has to bring about."""
+def wait_until(
+    ready: Callable[[], bool], what: str, runs: Callable[[], bool], log: Path, limit_s: float
+) -> None:
+    """Wait for something that a process has to bring about, as long as it runs."""
     deadline = time.monotonic() + limit_s
     while not ready():
-        if not is_alive(pid):
+        if not runs():
             raise BedError(f"{what} ended while it started; its last words:\n{last_lines(log)}")
         if time.monotonic() > deadline:
             raise BedError(f"{what} is not ready after {limit_s:.0f} s; its last words:\n{last_lines(log)}")
