@@ -128,8 +128,9 @@ def _make(bed: Bed, wanted: Wanted) -> Bed:
         one.wait()
     bed = load(bed.description)
     kafka = f", Kafka {bed.kafka}" if bed.kafka else ""
-    what = f"{wanted.n_hosts} hosts, Spark master {bed.master_url}, S3 {bed.store_endpoint}{kafka}"
-    say(f"{what} ({time.monotonic() - began:.0f} s)")
+    hosts = "1 host" if wanted.n_hosts == 1 else f"{wanted.n_hosts} hosts"
+    where = f"Spark master {bed.master_url}, S3 {bed.store_endpoint}{kafka}"
+    say(f"{hosts}, {where} ({time.monotonic() - began:.0f} s)")
     return bed
 
 
