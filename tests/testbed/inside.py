@@ -41,6 +41,7 @@ def main() -> None:
             "stored": store_from_a_task(context),
             "consumed": kafka_from_a_task(context),
             "after_faults": faults(),
+            "third": everywhere(context, n, lambda: look(str(home), write=False)),
         }
     finally:
         context.stop()
@@ -125,14 +126,16 @@ def kafka_from_a_task(context: SparkContext) -> list[str]:
 
 
 def faults() -> dict[str, Any]:
-    """Cut off and kill a host, and start it again, with and without its disk."""
+    """Kill some processes of a host, cut it off, kill it, and start it again, with and without its disk."""
+    for kind in ("python", "executor"):
+        command("kill", "h2", "--only", kind)
     before = on_host("h1", "ls", "/tmp")
     cutting = subprocess.Popen(cluster_command("cut", "h1", "3"))
     while not is_down("h1"):
         assert cutting.poll() is None
     cut = cutting.wait()
     command("kill", "h1")
-    processes = members_processes("h1")
+    second = subprocess.run(cluster_command("kill", "h1")).returncode
     command("start", "h1")
     kept = on_host("h1", "ls", "/tmp")
     command("kill", "h1")
@@ -140,7 +143,7 @@ def faults() -> dict[str, Any]:
     return {
         "cut_ended_with": cut,
         "is_down_after_cut": is_down("h1"),
-        "processes_after_kill": processes,
+        "kill_of_the_dead": second,
         "disk_is_kept": "of-h1" in before and "of-h1" in kept,
         "disk_is_empty": "of-h1" not in on_host("h1", "ls", "/tmp"),
         "start_of_what_runs": subprocess.run(
@@ -163,11 +166,6 @@ def on_host(host: str, *command: str) -> str:
 def is_down(host: str) -> bool:
     veth = member(host)["veth"]
     return Path(f"/sys/class/net/{veth}/operstate").read_text(encoding="ascii").strip() == "down"
-
-
-def members_processes(host: str) -> list[str]:
-    listed = ["ip", "netns", "pids", member(host)["namespace"]]
-    return subprocess.run(listed, check=True, capture_output=True, text=True).stdout.split()
 
 
 def member(host: str) -> dict[str, Any]:

@@ -79,11 +79,17 @@ def test_a_host_is_cut_off_killed_and_started_with_and_without_its_disk(found: d
     assert found["after_faults"] == {
         "cut_ended_with": 0,
         "is_down_after_cut": False,
-        "processes_after_kill": [],
+        "kill_of_the_dead": 1,
         "disk_is_kept": True,
         "disk_is_empty": True,
         "start_of_what_runs": 1,
     }
+
+
+def test_a_host_that_comes_again_with_an_empty_disk_gets_tasks(found: dict[str, Any]) -> None:
+    files = {task["host"]: task["files"] for task in found["third"]}
+    assert files == {"h1": [], "h2": ["of-h2"], "h3": ["of-h3"]}
+    assert all(task["kernels"] > 0 for task in found["third"])
 
 
 def test_nothing_is_left_of_a_cluster_that_ended(found: dict[str, Any]) -> None:

@@ -37,14 +37,17 @@ def cut(bed: Bed, name: str, seconds: float) -> None:
 
 
 def kill(bed: Bed, name: str, kind: str | None = None) -> int:
-    """Kill all processes of a member, or those of a kind; return how many there were."""
-    member = bed.member(name)
-    if kind is None:
-        n = len(processes.inside(member.namespace))
-        processes.kill_all(lambda: processes.inside(member.namespace))
-        return n
-    pids = of_kind(bed, name, kind)
+    """Kill all processes of a member, or those of a kind; return how many there were.
+
+    None is an error: a test would take a fault for survived that never happened.
+    """
+    namespace = bed.member(name).namespace
+    pids = processes.inside(namespace) if kind is None else of_kind(bed, name, kind)
+    if not pids:
+        raise BedError(f"no {kind or 'process'} runs on {name}: nothing was killed")
     processes.kill(pids)
+    if kind is None:
+        processes.kill_all(lambda: processes.inside(namespace))
     return len(pids)
 
 
