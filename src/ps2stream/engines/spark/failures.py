@@ -42,9 +42,9 @@ def death_of(report: str) -> str:
 
 def failure_line(report: str) -> str:
     """Say in one line why a stream failed; an error of ours is that line itself."""
-    own = _OWN_ERROR.search(report)
+    own: list[str] = _OWN_ERROR.findall(report)
     if own:
-        return own[1]
+        return own[-1]  # Python puts the cause of an error before it
     if "No space left on device" in report:  # Java does not say where
         return (
             "no space left on a disk that Spark writes to: that of the state (its checkpoint) or that of "
