@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any, NamedTuple
 
 from ps2stream.adjusting.controller import LoadController
@@ -12,6 +11,7 @@ from ps2stream.adjusting.status import status_of
 from ps2stream.config import Settings
 from ps2stream.engines.inline import InlineEngine
 from ps2stream.engines.tally import Tally
+from ps2stream.files import AnyPath
 from ps2stream.partitioning.plan import Plan
 from ps2stream.planning.first_plan import log_sample, plan_of
 from ps2stream.sinks.parquet import ParquetSink
@@ -31,7 +31,7 @@ class Replayed(NamedTuple):
 
 def replay_inline(
     events: EventLog,
-    out: Path,
+    out: AnyPath,
     settings: Settings,
     on_progress: Callable[[Tally], None],
     plan: Plan | None = None,

@@ -25,6 +25,10 @@ class WorkerTally:
     n_subscriptions: int = 0
     n_bytes: int = 0
     busy_s: float = 0.0
+    host: str = ""
+    n_moves: int = 0
+    n_rebuilds: int = 0
+    rebuild_s: float = 0.0
 
     def add(self, report: WorkerReport) -> None:
         """Enter what the worker did in a batch."""
@@ -34,6 +38,10 @@ class WorkerTally:
         self.n_matches += report.n_matches
         self.n_subscriptions, self.n_bytes = report.n_subscriptions, report.n_bytes
         self.busy_s += report.busy_s
+        self.n_moves += bool(self.host) and report.host != self.host
+        self.host = report.host
+        self.n_rebuilds += report.rebuild_s > 0
+        self.rebuild_s += report.rebuild_s
 
 
 @dataclass(slots=True)
@@ -157,5 +165,5 @@ def _known(value: float) -> float | None:
     return None if math.isnan(value) else value
 
 
-def _fields(tally: WorkerTally | DispatcherTally) -> dict[str, int | float]:
+def _fields(tally: WorkerTally | DispatcherTally) -> dict[str, int | float | str]:
     return {name: getattr(tally, name) for name in tally.__slots__}

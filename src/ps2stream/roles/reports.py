@@ -29,6 +29,8 @@ class WorkerReport:
     busy_s: float
     update_s: float  # of it, to bring the index up to date
     ready_at: float  # when it was, in seconds since the epoch
+    host: str = ""  # where it was, if that can change
+    rebuild_s: float = 0.0  # to build the index anew, if that had to be
 
 
 @dataclass(frozen=True, slots=True)

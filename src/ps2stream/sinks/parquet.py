@@ -96,6 +96,13 @@ class ParquetSink:
             if not any(key.endswith(".parquet") for key in part.list()):
                 _write_plain(part, "empty.parquet", empty(schema))
 
+    def copy_to(self, other: ParquetSink) -> None:
+        """Copy what is there now, file by file."""
+        for mine, its in ((self.matches, other.matches), (self.rejected, other.rejected)):
+            for key in mine.list():
+                with its.writer(key) as file:
+                    file.write(mine.get(key))
+
     def _sweep(self) -> None:
         for part in (self.store, self.matches, self.rejected):
             part.sweep()

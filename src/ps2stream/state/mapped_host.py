@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import contextlib
+import socket
 import time
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import pyarrow as pa
 
@@ -32,9 +33,13 @@ class MappedHost:
             pass
 
     def match(self, packets: Iterable[pa.RecordBatch], *, with_loads: bool = False) -> Served:
-        started = time.process_time()
+        started, asked_at = time.process_time(), time.time()
+        is_new = not self.home.is_clean()
         with self.lent() as worker:
-            return serve(worker, packets, self.standing, started, with_loads=with_loads)
+            served = serve(worker, packets, self.standing, started, with_loads=with_loads)
+        rebuild_s = served.report.ready_at - asked_at if is_new else 0.0
+        report = replace(served.report, host=socket.gethostname(), rebuild_s=rebuild_s)
+        return served._replace(report=report)
 
     def fetch(self, seqs: Int64s) -> Subscriptions:
         with self.lent() as worker:

@@ -70,6 +70,10 @@ class WorkerHome:
         staged.rename(self._arrays)
         return compacted.moved(MappedStorage(self._arrays))
 
+    def is_clean(self) -> bool:
+        """Say whether there is an index whose last user left it whole."""
+        return self._mark.exists()
+
     def mark_dirty(self) -> None:
         self._mark.unlink(missing_ok=True)
 

@@ -3,24 +3,25 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
 import shutil
 import tempfile
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ps2stream.cli.interrupts import abrupt_interrupts
+from ps2stream.cli.options.cluster import add_cluster, cluster_from
 from ps2stream.cli.options.output_file import check_target
 from ps2stream.cli.options.settings import add_plan_file, add_settings, settings_and_plan
 from ps2stream.cli.spark_log import spark_log
 from ps2stream.extras import require
 
 if TYPE_CHECKING:
-    from ps2stream.config import Settings
     from ps2stream.engines.replay import Replayed
     from ps2stream.engines.tally import Tally
-    from ps2stream.partitioning.plan import Plan
-    from ps2stream.sources.event_log import EventLog
+    from ps2stream.files import AnyPath
 
 _DESCRIPTION = """\
 Run an ordered event log through the whole pipeline, as fast as it goes.
@@ -36,6 +37,9 @@ DIR receives
   rejected/  seq, op, id, reason
 as Parquet; files of an earlier replay there are replaced. A replay that is stopped (Ctrl-C) leaves them
 incomplete and writes no report.
+
+On a cluster (--master) the hosts share nothing but a store (--store); credentials are taken from the
+environment of every host, as everywhere (AWS_ACCESS_KEY_ID and so on). A local DIR gets the files at the end.
 """
 
 _EPILOG = """\
@@ -44,6 +48,7 @@ examples:
   ps2stream replay events/ --out result --report - --engine microbatch --workers 8
   ps2stream replay events.parquet --out result --report - --adjust off
   ps2stream replay events.parquet --out result --report - --plan plan.npz
+  ps2stream replay events.parquet --out result --report - --master spark://host:7077 --store s3://bucket/ps2
 """
 
 
@@ -58,7 +63,11 @@ def add_parser(subparsers: Any) -> None:
     )
     parser.add_argument("events", metavar="EVENTS", type=Path, help="Parquet file or directory")
     parser.add_argument(
-        "--out", metavar="DIR", type=Path, required=True, help="where matches/ and rejected/ go"
+        "--out",
+        metavar="DIR",
+        type=_out,
+        required=True,
+        help="where matches/ and rejected/ go: a directory, or a URL such as s3://bucket/result",
     )
     parser.add_argument(
         "--report", metavar="FILE.json", required=True, help="where the figures of the run go; - prints them"
@@ -69,6 +78,7 @@ def add_parser(subparsers: Any) -> None:
         default="microbatch",
         help="all roles in this process, or as a stream on Spark (default: %(default)s)",
     )
+    add_cluster(parser)
     add_plan_file(parser)
     add_settings(parser)
     parser.add_argument("--quiet", action="store_true", help="show no progress")
@@ -86,6 +96,7 @@ def run(arguments: argparse.Namespace) -> int:
     from ps2stream.sources.event_log import EventLog
 
     settings, plan = settings_and_plan(arguments)
+    master, store = cluster_from(arguments) if arguments.engine == "microbatch" else (None, None)
     started = time.monotonic()
     if arguments.report != "-":
         check_target("the report", Path(arguments.report))
@@ -97,8 +108,13 @@ def run(arguments: argparse.Namespace) -> int:
         def on_progress(tally: Tally) -> None:
             advance(tally.n_events, f"{tally.n_matches:,} matches")
 
-        replay = _inline if arguments.engine == "inline" else _microbatch
-        replayed = replay(events, arguments.out, settings, on_progress, plan)
+        if arguments.engine == "inline":
+            from ps2stream.engines.replay import replay_inline
+
+            replayed = replay_inline(events, arguments.out, settings, on_progress, plan)
+        else:
+            with _microbatch(arguments.out, master, store) as replay:
+                replayed = replay(events, settings, on_progress, plan)
         # Events that came too late are done with, too.
         advance(events.n_events, f"{replayed.tally.n_matches:,} matches")
     report = {
@@ -119,17 +135,18 @@ def run(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def _inline(events: EventLog, out: Path, settings: Settings, on_progress: Any, plan: Plan | None) -> Replayed:
-    from ps2stream.engines.replay import replay_inline
+def _out(name: str) -> AnyPath:
+    """Take a URL as it is, all else as a path."""
+    from ps2stream.store.urls import is_url
 
-    return replay_inline(events, out, settings, on_progress, plan)
+    return name if is_url(name) else Path(name)
 
 
-def _microbatch(
-    events: EventLog, out: Path, settings: Settings, on_progress: Any, plan: Plan | None
-) -> Replayed:
+@contextlib.contextmanager
+def _microbatch(out: AnyPath, master: str | None, store: str | None) -> Iterator[Callable[..., Replayed]]:
+    """Lend a replay on a session of Spark, on this machine or on a cluster."""
     from ps2stream.engines.spark.jvm import end_jvm
-    from ps2stream.engines.spark.replay import replay_microbatch
+    from ps2stream.engines.spark.replay import ReplayFiles, replay_microbatch, shared_files
     from ps2stream.engines.spark.session import own_session
 
     with (
@@ -138,6 +155,9 @@ def _microbatch(
         tempfile.TemporaryDirectory(prefix="ps2stream-replay-") as scratch,
         interrupts.tidied_by(lambda: shutil.rmtree(scratch, ignore_errors=True)),
         interrupts.tidied_by(end_jvm),
-        own_session("ps2stream replay", log=log) as spark,
+        own_session("ps2stream replay", log=log, master=master) as spark,
+        contextlib.nullcontext(ReplayFiles.below(Path(scratch), out))
+        if store is None
+        else shared_files(Path(scratch), store, out) as where,
     ):
-        return replay_microbatch(spark, events, Path(scratch), out, settings, on_progress, plan)
+        yield lambda events, *options: replay_microbatch(spark, events, where, *options)

@@ -6,19 +6,24 @@ one of a running system, from the durable journal to the sink.
 
 from __future__ import annotations
 
+import contextlib
 import threading
 import time
-from collections.abc import Callable
+import uuid
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import NamedTuple
 
 from pyspark.sql import SparkSession
 
 from ps2stream.config import Settings
 from ps2stream.engines.replay import Replayed
 from ps2stream.engines.spark.batch_tally import read_up_to, tally_batch
+from ps2stream.engines.spark.held_state import state_at
 from ps2stream.engines.spark.job import BatchDone
 from ps2stream.engines.spark.stream import journal_stream
 from ps2stream.engines.tally import Tally
+from ps2stream.files import AnyPath
 from ps2stream.journal import Journal
 from ps2stream.model.events import in_order
 from ps2stream.model.schemas import BEFORE_ALL_SEQS
@@ -29,24 +34,52 @@ from ps2stream.sinks.sink import Sink
 from ps2stream.sources.event_log import EventLog
 from ps2stream.sources.source import n_events
 from ps2stream.state.home_layout import HomeLayout
-from ps2stream.state.state import State
+from ps2stream.store.urls import is_url, store_at
 
 _APPEND_EVENTS = 20_000
+
+
+class ReplayFiles(NamedTuple):
+    """Where a replay works: nothing may be there yet, and nobody needs journal and state afterwards."""
+
+    journal: Path
+    state: AnyPath
+    out: AnyPath
+
+    @classmethod
+    def below(cls, scratch: Path, out: AnyPath) -> ReplayFiles:
+        """Return those of a replay on this machine."""
+        home = HomeLayout(scratch)
+        return cls(home.journal, home.state, out)
+
+
+@contextlib.contextmanager
+def shared_files(scratch: Path, store: str, out: AnyPath) -> Iterator[ReplayFiles]:
+    """Lend the files of a replay on a cluster: its state, and its output if that is a local directory, are
+    in a part of the store that is empty again afterwards; then the directory has the output.
+    """
+    part = f"replay-{uuid.uuid4().hex}"
+    shared = store_at(store).under(part)
+    base = f"{store.rstrip('/')}/{part}"
+    there = out if is_url(out) else f"{base}/out"
+    try:
+        yield ReplayFiles(HomeLayout(scratch).journal, f"{base}/state", there)
+        if not is_url(out):
+            ParquetSink.at(there).copy_to(ParquetSink.at(out))
+    finally:
+        for key in shared.list():
+            shared.delete(key)
 
 
 def replay_microbatch(
     spark: SparkSession,
     events: EventLog,
-    scratch: Path,
-    out: Path,
+    where: ReplayFiles,
     settings: Settings,
     on_progress: Callable[[Tally], None],
     plan: Plan | None = None,
 ) -> Replayed:
-    """Process all events as a stream; without a plan one is made from a sample of them.
-
-    ``scratch``: an empty directory for the journal and the state, which nobody needs afterwards.
-    """
+    """Process all events as a stream; without a plan one is made from a sample of them."""
     tally = Tally.of(settings.n_workers, settings.n_dispatchers)
     consumed = 0
 
@@ -58,20 +91,21 @@ def replay_microbatch(
         on_progress(tally)
 
     plan = plan or plan_of(log_sample(events, settings), settings)
-    home = HomeLayout(scratch)
-    state = State.at(home.state).create(plan, settings)
-    Journal.open(home.journal, create=True).close()
-    pouring = Pouring(events, home.journal, ParquetSink.at(out))
+    Journal.open(where.journal, create=True).close()
+    pouring = Pouring(events, where.journal, ParquetSink.at(where.out))
     started = time.monotonic()
     pouring.start()
-    with journal_stream(spark, home.journal, home.state, out, settings, on_batch=on_batch) as stream:
+    with journal_stream(
+        spark, where.journal, where.state, where.out, settings, plan=plan, on_batch=on_batch
+    ) as stream:
         while not (pouring.is_done and consumed >= pouring.position):
             stream.check()
             pouring.raise_failure()
             time.sleep(0.02)
         wall_s = time.monotonic() - started
     tally.n_rejected += pouring.n_rejected
-    return Replayed(tally, wall_s, state.mailbox.read_status())
+    status = state_at(spark.sparkContext, where.state).newest().mailbox.read_status()
+    return Replayed(tally, wall_s, status)
 
 
 class Pouring(threading.Thread):

@@ -52,6 +52,15 @@ _SETTINGS = {
 }
 
 
+#: What a session on a cluster has besides.
+_ON_A_CLUSTER = {
+    # A worker's task waits this long for the host that has its index, before it goes to another.
+    "spark.locality.wait": "3s",
+    # Where most of a task's packets come from says nothing: they are small, an index is large.
+    "spark.shuffle.reduceLocality.enabled": "false",
+}
+
+
 def local_session(
     app_name: str, *, cores: int | None = None, memory: str = "2g", log: AnyPath | None = None
 ) -> SparkSession:
@@ -63,12 +72,27 @@ def local_session(
     ``local[n, 4]`` lets a task fail three times before the job does: plain ``local[n]`` would end
     the job with the first Python process that is killed.
     """
-    require_java()
     _choose_python()
     # Without an address of its own Spark asks the name service, which on a laptop may hang.
     os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
-    about = {"spark.master": f"local[{cores or '*'},4]", "spark.app.name": app_name}
-    settings = {**about, "spark.driver.memory": memory, **_SETTINGS}
+    return _session(
+        {"spark.master": f"local[{cores or '*'},4]", "spark.driver.memory": memory}, app_name, log
+    )
+
+
+def cluster_session(app_name: str, master: str, *, log: AnyPath | None = None) -> SparkSession:
+    """Return a session on a cluster with settings that suit PS2Stream.
+
+    Its hosts need Python with this package (``PYSPARK_PYTHON`` names it there; by default the path of this
+    one), and the store's credentials in their own environment.
+    """
+    return _session({"spark.master": master, **_ON_A_CLUSTER}, app_name, log)
+
+
+def _session(about: dict[str, str], app_name: str, log: AnyPath | None) -> SparkSession:
+    require_java()
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    settings = {**_SETTINGS, **about, "spark.app.name": app_name}
     builder = SparkSession.builder
     for name, value in settings.items():
         builder = builder.config(name, value)
@@ -79,15 +103,16 @@ def local_session(
 
 @contextlib.contextmanager
 def own_session(
-    app_name: str, *, log: Path, meanwhile: Callable[[], object] = lambda: None
+    app_name: str, *, log: Path, master: str | None = None, meanwhile: Callable[[], object] = lambda: None
 ) -> Iterator[SparkSession]:
     """Run a session with hot Python processes while the context lasts; say in one line when its JVM ends.
 
-    ``meanwhile`` is called while it starts, which takes seconds, mostly of another process.
+    ``master``: of a cluster; without one it runs on this machine. ``meanwhile`` is called while it starts,
+    which takes seconds, mostly of another process.
     """
     require_java()  # before anybody does anything that a missing Java would make useless
     with ThreadPoolExecutor(1, "starting Spark") as side:
-        starting = side.submit(_started, app_name, log)
+        starting = side.submit(_started, app_name, master, log)
         try:
             meanwhile()
             yield starting.result()
@@ -101,8 +126,8 @@ def own_session(
                 starting.result().stop()
 
 
-def _started(app_name: str, log: Path) -> SparkSession:
-    spark = local_session(app_name, log=log)
+def _started(app_name: str, master: str | None, log: Path) -> SparkSession:
+    spark = cluster_session(app_name, master, log=log) if master else local_session(app_name, log=log)
     warm_up(spark)
     return spark
 

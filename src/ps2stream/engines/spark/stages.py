@@ -15,11 +15,13 @@ from functools import cache
 from typing import NamedTuple
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 from pyspark import TaskContext
 
 from ps2stream.arrow import concat
 from ps2stream.config import Settings
 from ps2stream.engines.spark.pinned_shuffle import Sent
+from ps2stream.model.schemas import MATCHES
 from ps2stream.registry.index import Registry
 from ps2stream.roles.dispatcher import Dispatched, Dispatcher
 from ps2stream.roles.merger import Merger
@@ -90,6 +92,18 @@ class SpoolEvents:
         assert task is not None
         part = f"part-{task.taskAttemptId()}"
         yield spool(batches, self.store.under(part), self.high_water).row(part)
+
+
+@dataclass(frozen=True, slots=True)
+class ReadMatches:
+    """Read matches of a sink, a file for each key."""
+
+    store: Store
+
+    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            for key in batch.column("key").to_pylist():
+                yield from pq.read_table(pa.BufferReader(self.store.get(key)), schema=MATCHES).to_batches()
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import atexit
 import contextlib
+import os
 import shutil
 import tempfile
+import uuid
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -18,11 +20,12 @@ from ps2stream.adjusting.controller import Controller, controller_of
 from ps2stream.config import Settings
 from ps2stream.engines.kernel_warmup import warm
 from ps2stream.engines.spark.dataframes import check_events
-from ps2stream.engines.spark.held_state import held_state
+from ps2stream.engines.spark.held_state import held_state, is_local
 from ps2stream.engines.spark.job import SNAPSHOT_EVERY, BatchDone, MicroBatchJob
 from ps2stream.engines.spark.journal_batches import JournalBatches
 from ps2stream.engines.spark.query import BatchLoop, StructuredQuery
 from ps2stream.engines.spark.running_stream import OnBatch, RunningStream, Started, running
+from ps2stream.engines.spark.stages import ReadMatches
 from ps2stream.errors import ConfigError
 from ps2stream.files import AnyPath, absolute
 from ps2stream.journal import Journal
@@ -31,8 +34,10 @@ from ps2stream.model.schemas import EVENTS, MATCHES, PUBLISH, empty
 from ps2stream.partitioning.plan import Plan
 from ps2stream.planning.first_plan import first_plan, journal_sample, plan_of
 from ps2stream.sinks.parquet import ParquetSink
-from ps2stream.state.home_layout import HomeLayout
 from ps2stream.state.state import State
+from ps2stream.store.contract import Store
+from ps2stream.store.directory import DirectoryStore
+from ps2stream.store.urls import store_at
 
 
 def _ignore(done: BatchDone) -> None:
@@ -138,29 +143,59 @@ def events_stream(
             yield stream
 
 
-def match_events(events: DataFrame, settings: Settings | None = None) -> DataFrame:
+def match_events(
+    events: DataFrame, settings: Settings | None = None, *, store: AnyPath | None = None
+) -> DataFrame:
     """Match a finite DataFrame of events; return the DataFrame of their matches.
 
-    The matches lie in a temporary directory of this host until the Python process ends.
+    The matches lie in a temporary directory of this host until the Python process ends; on a cluster in a
+    part of ``store`` (default: ``PS2STREAM_STORE``), a URL or a directory that all its hosts reach.
     """
     if events.isStreaming:
         raise ConfigError("match_events needs a finite DataFrame; use events_stream for a stream")
     check_events(events)
-    settings = settings or Settings()
-    home = HomeLayout(Path(tempfile.mkdtemp(prefix="ps2stream-")))
-    atexit.register(shutil.rmtree, home.directory, ignore_errors=True)
+    settings, spark = settings or Settings(), events.sparkSession
+    home = _temporary_home(spark, store)
     plan = first_plan(some_of_both(events, settings.sample_events), settings)
-    state, sink = State.at(home.state).create(plan, settings), ParquetSink.at(home.out)
-    job = MicroBatchJob(events.sparkSession, state, settings, sink)
-    job.start()
-    job.process_events(events, 0)
+    sink = ParquetSink.at(f"{home}/out")
+    with held_state(spark.sparkContext, f"{home}/state") as held:
+        job = MicroBatchJob(spark, held().create(plan, settings).open(settings), settings, sink)
+        job.start()
+        job.process_events(events, 0)
     sink.finish()
-    return read_matches(events.sparkSession, home.out)
+    return read_matches(spark, f"{home}/out")
+
+
+def _temporary_home(spark: SparkSession, store: AnyPath | None) -> str:
+    """Return where a finite job may leave its files until this process ends."""
+    if is_local(spark.sparkContext):
+        directory = tempfile.mkdtemp(prefix="ps2stream-")
+        atexit.register(shutil.rmtree, directory, ignore_errors=True)
+        return directory
+    store = store or os.environ.get("PS2STREAM_STORE")
+    if not store:
+        raise ConfigError(
+            f"match_events on {spark.sparkContext.master} needs a store that all hosts of the cluster reach: "
+            "store=..., or PS2STREAM_STORE"
+        )
+    home = f"{str(store).rstrip('/')}/batch-{uuid.uuid4().hex}"
+    atexit.register(_emptied, store_at(home))
+    return home
+
+
+def _emptied(store: Store) -> None:
+    for key in store.list():
+        store.delete(key)
 
 
 def read_matches(spark: SparkSession, out: AnyPath) -> DataFrame:
     """Read the matches that are in a sink now."""
-    return spark.read.schema(from_arrow_schema(MATCHES)).parquet(ParquetSink.at(out).matches.location())
+    sink, schema = ParquetSink.at(out), from_arrow_schema(MATCHES)
+    if isinstance(sink.store, DirectoryStore):
+        return spark.read.schema(schema).parquet(sink.matches.location())
+    # Spark reads object stores by jars that it does not come with; our tasks have a client of their own.
+    keys = spark.createDataFrame([(key,) for key in sink.matches.list()], "key string")
+    return keys.repartition(max(1, keys.count())).mapInArrow(ReadMatches(sink.matches), schema)
 
 
 def stream_matches(spark: SparkSession, out: AnyPath) -> DataFrame:

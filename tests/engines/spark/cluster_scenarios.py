@@ -1,0 +1,117 @@
+"""What a driver does on a cluster of the test bed; started by test_cluster.py, says what it found as JSON.
+
+python cluster_scenarios.py journal SEED PARTITIONER WORKERS [FAULT]
+python cluster_scenarios.py dataframe SEED
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import subprocess
+import sys
+import tempfile
+import threading
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+from pyspark.sql import SparkSession
+
+from clusters import cluster_command
+from laws.chaos import Chaos
+from laws.engines import one_batch
+from ps2stream.config import Settings
+from ps2stream.engines.spark.batch_tally import tally_batch
+from ps2stream.engines.spark.job import BatchDone
+from ps2stream.engines.spark.session import cluster_session
+from ps2stream.engines.spark.stream import journal_stream, match_events
+from ps2stream.engines.tally import Tally
+from ps2stream.journal import Journal
+from ps2stream.model.matches import Match
+from ps2stream.sinks.parquet import ParquetSink
+from ps2stream.testing import oracle
+from ps2stream.testing.generators import random_events
+
+_STORE = os.environ["PS2STREAM_STORE"]
+_N_EVENTS = 3_000
+
+
+def matches_at(out: str) -> list[Match]:
+    found = ParquetSink.at(out).matches
+    tables = [pq.read_table(pa.BufferReader(found.get(key))) for key in found.list()]
+    return sorted(Match(**row) for table in tables for row in table.to_pylist())
+
+
+def on_a_journal(
+    spark: SparkSession, seed: int, partitioner: str, n_workers: int, fault: list[str]
+) -> dict[str, Any]:
+    """Process a journal of this host, with adjustments before most batches and perhaps a fault amid them."""
+    events = random_events(_N_EVENTS, seed=seed, invalid_share=0.0)
+    journal, where = Path(tempfile.mkdtemp()) / "journal", f"{_STORE}/{seed}"
+    with Journal.open(journal, create=True) as opened:
+        for start in range(0, _N_EVENTS, 50):
+            opened.append_ordered(one_batch(events.slice(start, 50)))
+    settings = Settings(n_workers=n_workers, n_dispatchers=3, batch_events=300, partitioner=partitioner)
+    tally, chaos = Tally.of(n_workers, 3), Chaos(seed, one_batch(events.slice(0, 200)))
+    enough = threading.Event()
+
+    def on_batch(done: BatchDone) -> None:
+        tally_batch(tally, done)
+        if done.batch_id == 2:
+            enough.set()
+
+    with journal_stream(
+        spark,
+        journal,
+        f"{where}/state",
+        f"{where}/out",
+        settings,
+        on_batch=on_batch,
+        controller=chaos,
+        snapshot_every=150,
+    ) as stream:
+        if fault:
+            while not enough.wait(0.1):
+                stream.check()
+            subprocess.run(cluster_command(*fault), check=True)
+        stream.process_all_available()
+    return {
+        "as_the_oracle": matches_at(f"{where}/out") == sorted(oracle.run(events).matches),
+        "n_matches": tally.n_matches,
+        "adjustments": len(chaos.made),
+        "moves": sum(worker.n_moves for worker in tally.workers),
+        "rebuilds": sum(worker.n_rebuilds for worker in tally.workers),
+        "hosts": sorted({worker.host for worker in tally.workers}),
+    }
+
+
+def of_a_dataframe(spark: SparkSession, seed: int) -> dict[str, Any]:
+    """Match a finite DataFrame whose rows are in no order."""
+    events = random_events(_N_EVENTS, seed=seed, invalid_share=0.0)
+    rows = list(range(_N_EVENTS))
+    random.Random(seed).shuffle(rows)
+    frame = spark.createDataFrame(events.take(pa.array(rows))).repartition(5)
+    found = match_events(frame, Settings(n_workers=4)).toArrow().to_pylist()
+    expected = sorted(oracle.run(events).matches)
+    return {
+        "as_the_oracle": sorted(Match(**row) for row in found) == expected,
+        "n_matches": len(expected),
+    }
+
+
+def main() -> None:
+    spark = cluster_session("scenario", os.environ["PS2STREAM_MASTER"])
+    if sys.argv[1] == "journal":
+        seed, partitioner, n_workers, *fault = sys.argv[2:]
+        found = on_a_journal(spark, int(seed), partitioner, int(n_workers), fault)
+    else:
+        found = of_a_dataframe(spark, int(sys.argv[2]))
+    spark.stop()
+    print(json.dumps(found))
+
+
+if __name__ == "__main__":
+    main()

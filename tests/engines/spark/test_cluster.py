@@ -1,0 +1,78 @@
+"""The micro-batch engine on three hosts that share nothing but a store: the laws, and what faults do."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+import pytest
+
+from clusters import in_cluster, needs_cluster
+from laws.engines import outcome_of
+from ps2stream.testing import oracle
+from ps2stream.testing.generators import random_events
+
+pytestmark = [pytest.mark.slow, needs_cluster]
+
+_SCENARIOS = Path(__file__).with_name("cluster_scenarios.py")
+
+
+def found_by(*scenario: str) -> dict[str, Any]:
+    done = in_cluster([sys.executable, str(_SCENARIOS), *scenario])
+    assert done.returncode == 0, done.stderr[-5_000:]
+    found: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
+    return found
+
+
+@pytest.mark.parametrize(
+    ("seed", "partitioner", "n_workers"),
+    [(1, "hybrid", 1), (2, "hybrid", 8), (3, "kd-tree", 5), (4, "metric", 3)],
+)
+def test_every_match_comes_once_and_no_worker_moves(seed: int, partitioner: str, n_workers: int) -> None:
+    found = found_by("journal", str(seed), partitioner, str(n_workers))
+    assert found["as_the_oracle"]
+    assert found["n_matches"] > 1_000
+    assert found["adjustments"] > 1 or n_workers == 1
+    assert found["moves"] == 0
+    assert found["hosts"] == [f"h{n + 1}" for n in range(min(3, n_workers))] or n_workers < 3
+
+
+@pytest.mark.parametrize(
+    ("seed", "fault"),
+    [
+        (11, ["kill", "h2", "--only", "python"]),
+        (12, ["kill", "h1", "--only", "executor"]),
+        (13, ["kill", "h3"]),
+    ],
+)
+def test_what_dies_on_the_way_costs_no_match_and_doubles_none(seed: int, fault: list[str]) -> None:
+    found = found_by("journal", str(seed), "hybrid", "6", *fault)
+    assert found["as_the_oracle"]
+    assert found["n_matches"] > 1_000
+
+
+def test_a_finite_dataframe_is_matched_where_its_rows_are() -> None:
+    found = found_by("dataframe", "21")
+    assert found["as_the_oracle"]
+    assert found["n_matches"] > 1_000
+
+
+def test_a_log_is_replayed_on_the_cluster_of_the_environment_and_a_directory_gets_the_files(
+    tmp_path: Path,
+) -> None:
+    events, out = random_events(2_000, seed=22).sort_by("seq"), tmp_path / "out"
+    pq.write_table(events, tmp_path / "events.parquet")
+    command = [sys.executable, "-m", "ps2stream", "replay", str(tmp_path / "events.parquet")]
+    done = in_cluster(
+        [*command, "--out", str(out), "--report", str(tmp_path / "report.json"), "--workers", "5"]
+    )
+    assert done.returncode == 0, done.stderr[-5_000:]
+    report = json.loads((tmp_path / "report.json").read_text())
+    assert {worker["host"] for worker in report["workers"]} == {"h1", "h2", "h3"}
+    matches, rejected = (pq.read_table(out / name).to_pylist() for name in ("matches", "rejected"))
+    expected = oracle.run(events)
+    assert outcome_of(matches, rejected).matches == sorted(expected.matches)
+    assert len(rejected) == len(expected.rejected)
