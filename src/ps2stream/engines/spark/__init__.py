@@ -2,14 +2,16 @@
 
     job              what a micro-batch does; open it first
     stages           the roles as Spark runs them
+    pinned_shuffle   packets to workers that stay on their hosts
     stream           start the engine on a journal, or on a DataFrame of the user's own
+    held_state       the state of a stream, while one driver holds it
     journal_batches  which events a micro-batch of a journal has
     query            what runs batches in the background: a loop of ours, or Structured Streaming
     running_stream   a stream that goes on by itself when a process of Spark dies
     source           a journal as a Spark stream, for those who want the events themselves
     dataframes       whether a user's DataFrame is one of events
     replay           an event log through the engine, as fast as it goes
-    session          a local session with settings that suit us
+    session          a session on this machine or on a cluster, with settings that suit us
     java, jvm        the Java that Spark needs, and the JVM that it runs in
     daemon           the process that Spark forks its Python processes from
     failures         what Spark says of a failure, in our words
@@ -27,7 +29,7 @@ from ps2stream.extras import require
 require("ps2stream.engines.spark", "spark")
 
 from ps2stream.engines.spark.running_stream import RunningStream  # noqa: E402
-from ps2stream.engines.spark.session import local_session  # noqa: E402
+from ps2stream.engines.spark.session import cluster_session, local_session  # noqa: E402
 from ps2stream.engines.spark.source import JournalSource  # noqa: E402
 from ps2stream.engines.spark.stream import (  # noqa: E402
     events_stream,
@@ -40,6 +42,7 @@ from ps2stream.engines.spark.stream import (  # noqa: E402
 __all__ = [
     "JournalSource",
     "RunningStream",
+    "cluster_session",
     "events_stream",
     "journal_stream",
     "local_session",
