@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import threading
 import time
+from typing import Any
 
 import pytest
+from py4j.protocol import Py4JNetworkError
 from pyspark.sql import SparkSession
 
 from ps2stream.engines.spark.query import BatchLoop
@@ -93,3 +95,84 @@ def test_a_job_of_spark_that_does_not_end_is_cancelled_when_the_loop_is_stopped(
     loop.stop()
     assert not loop.is_active
     assert loop.failure() is None, "it was stopped"
+
+
+class Context:
+    """A context of Spark with one job, which ends when it is cancelled, if it runs by then."""
+
+    def __init__(self) -> None:
+        self.job: threading.Event | None = None
+        self.n_cancelled = 0
+        self.was_cancelled = threading.Event()
+        self.is_used = threading.Event()
+
+    def setJobGroup(self, *about: object, **more: object) -> None: ...  # noqa: N802
+
+    def cancelJobGroup(self, name: str) -> None:  # noqa: N802
+        self.n_cancelled += 1
+        if self.job is not None:
+            self.job.set()
+        self.was_cancelled.set()
+
+
+def test_a_job_that_begins_after_the_loop_was_stopped_is_cancelled_too(
+    spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("ps2stream.engines.spark.query._PATIENCE_S", 0.0)
+    context: Any = Context()
+
+    def step() -> bool:
+        context.is_used.set()
+        assert context.was_cancelled.wait(HANG_S)  # in code of ours, where nothing can be cancelled
+        job = threading.Event()
+        context.job = job
+        assert job.wait(HANG_S), "nobody cancelled it"
+        return True
+
+    loop = BatchLoop(context, step)
+    assert context.is_used.wait(HANG_S)
+    loop.stop()
+    assert not loop.is_active
+    assert context.n_cancelled >= 2
+    assert loop._failure is None
+
+
+def test_stopping_waits_for_the_step_even_if_the_jvm_has_gone(
+    spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("ps2stream.engines.spark.query._PATIENCE_S", 0.0)
+    context: Any = Context()
+    may_end = threading.Event()
+
+    def gone(name: str) -> None:
+        may_end.set()
+        raise Py4JNetworkError("Answer from Java side is empty")
+
+    def step() -> bool:
+        context.is_used.set()
+        assert may_end.wait(HANG_S)
+        return True
+
+    context.cancelJobGroup = gone
+    loop = BatchLoop(context, step)
+    assert context.is_used.wait(HANG_S)
+    loop.stop()
+    assert not loop.is_active
+    assert loop._failure is None
+
+
+def test_a_step_may_stop_its_own_loop(spark: SparkSession) -> None:
+    context: Any = Context()
+    loops: list[BatchLoop] = []
+    has_loop = threading.Event()
+
+    def step() -> bool:
+        assert has_loop.wait(HANG_S)
+        loops[0].stop()
+        return True
+
+    loops.append(BatchLoop(context, step))
+    has_loop.set()
+    wait_for_end(loops[0])
+    assert loops[0]._failure is None
+    loops[0].stop()

@@ -10,7 +10,7 @@ from pyspark.errors import PySparkException
 
 from engines.spark.test_failures import OWN, READER_KILLED, READER_LATE
 from ps2stream.engines.spark.job import BatchDone
-from ps2stream.engines.spark.running_stream import MOST_RESTARTS, RunningStream
+from ps2stream.engines.spark.running_stream import MOST_RESTARTS, RunningStream, running
 from ps2stream.errors import EngineError, StateError
 
 DONE = BatchDone(0, (), (), 3, 1, 7, 0.25, 0.5)
@@ -157,3 +157,23 @@ def test_pauses_grow_from_death_to_death(tmp_path: Any, monkeypatch: pytest.Monk
             started_at.append(now)
         now += 0.5
     assert started_at == [1.0, 3.5, 8.0, 16.5]
+
+
+def test_an_interrupt_that_comes_when_the_query_has_just_started_stops_it(
+    tmp_path: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Sink:
+        def finish(self) -> None: ...
+
+    stopped: list[Query] = []
+    monkeypatch.setattr(Query, "stop", lambda query: stopped.append(query))
+
+    def interrupted(stream: RunningStream) -> None:
+        stream._begin()
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(RunningStream, "start", interrupted)
+    query = Query(is_active=True)
+    with pytest.raises(KeyboardInterrupt), running(Starts(Sink(), query), lambda done: None):
+        pass
+    assert stopped == [query]

@@ -9,12 +9,14 @@ first plan), wrote files that were not synced, and ended with the process that r
 
 from __future__ import annotations
 
+import contextlib
 import threading
 import time
 import uuid
 from collections.abc import Callable
 from typing import Protocol
 
+from py4j.protocol import Py4JError
 from pyspark import InheritableThread, SparkContext
 from pyspark.errors import PySparkException
 from pyspark.sql.streaming.query import StreamingQuery
@@ -23,6 +25,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 _LOOK_EVERY_S = 0.01
 #: A batch that is going on when a loop is stopped may end in time; what takes longer is cancelled.
 _PATIENCE_S = 2.0
+_CANCEL_EVERY_S = 0.5
 
 
 class Query(Protocol):
@@ -92,10 +95,15 @@ class BatchLoop:
 
     def stop(self) -> None:
         self._stopped.set()
+        if threading.current_thread() is self._thread:
+            return  # a step that ends its own loop: it ends with the step
         self._thread.join(_PATIENCE_S)
-        if self._thread.is_alive():
-            self._context.cancelJobGroup(self._job_group)
-            self._thread.join()
+        while self._thread.is_alive():
+            # Again and again: a step that was in code of ours may have begun a job of Spark since. Who returns
+            # before the thread has ended lets go of the state while somebody writes to it.
+            with contextlib.suppress(Py4JError, OSError):  # a JVM that has gone runs no job
+                self._context.cancelJobGroup(self._job_group)
+            self._thread.join(_CANCEL_EVERY_S)
 
     def _run(self) -> None:
         try:

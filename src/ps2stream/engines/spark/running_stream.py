@@ -42,8 +42,8 @@ Start = Callable[[OnBatch], Started]
 def running(start: Start, on_batch: OnBatch, first_pause_s: float = FIRST_PAUSE_S) -> Iterator[RunningStream]:
     """Run a stream while the context lasts."""
     stream = RunningStream(start, on_batch, first_pause_s)
-    stream.start()
     try:
+        stream.start()  # inside: an interrupt may come when the query runs already
         yield stream
     finally:
         stream.stop()
