@@ -58,6 +58,23 @@ def test_what_is_decided_stays_decided_when_a_snapshot_stands_for_it(store: Stor
     assert ledger.decided() == 2
 
 
+def test_a_batch_is_the_newest_until_a_later_one_is_decided_or_a_snapshot_stands_for_it(store: Store) -> None:
+    ledger = ledger_in(store)
+    ledger.decide(0, NOTHING, ROUTING)
+    ledger.check_newest(0)
+    ledger.finish(0, 10)
+    ledger.check_newest(0)  # Spark may run it once more
+    ledger.begin(BatchRange(1, 1, 2))
+    ledger.check_newest(0)
+    ledger.decide(1, None, ROUTING)
+    with pytest.raises(StateError, match=r"batch 0 is over: .* up to batch 1"):
+        ledger.check_newest(0)
+    ledger.check_newest(1)
+    ledger.log.snapshot(1, NOTHING, ROUTING)
+    with pytest.raises(StateError, match="batch 1 is over"):
+        ledger.check_newest(1)
+
+
 def test_the_last_seq_of_a_batch_and_the_one_before_are_known(store: Store) -> None:
     ledger = ledger_in(store)
     ledger.finish(0, 10)

@@ -205,3 +205,15 @@ def test_workers_catch_up_with_adjustments_from_a_snapshot_and_from_the_log(
     adjusted.state.snapshot(len(batches) - 1, restored)
     shutil.rmtree(adjusted.state.host.directory / "index")
     adjusted.assert_same_workers(len(batches) - 1)
+
+
+def test_indexes_of_a_start_are_not_found_by_the_names_of_an_earlier_one(job: Job) -> None:
+    """A task that the earlier start left behind would read one that is not whole yet."""
+    before = job.state.restore_registrar()
+    after = job.state.restore_registrar()
+    names = [registrar.registry_name for registrar in (before, after)]
+    assert names[0] != names[1]
+    assert before.routing.newest.name != after.routing.newest.name
+    with pytest.raises(StateError):
+        job.state.open_registry(names[0])
+    assert job.state.open_registry(names[1]).n_live == after.registry.n_live

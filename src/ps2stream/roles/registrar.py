@@ -9,6 +9,7 @@ expensive part, is done before, in parallel (:func:`compile_updates`).
 
 from __future__ import annotations
 
+import uuid
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import NamedTuple, Protocol
@@ -90,6 +91,8 @@ class Registrar:
     def __init__(self, plan: Plan, storages: Storages = lambda name: HeapStorage()) -> None:
         self._storages = storages
         self._n_storages = 0
+        # A task that an earlier start of the job left behind must not find these by the names it knows.
+        self._token = uuid.uuid4().hex[:8]
         self.registry_name, storage = self._storage("registry")
         self.registry = Registry.create(storage)
         self.routing = Routing(self._stored(plan))
@@ -298,7 +301,7 @@ class Registrar:
 
     def _storage(self, kind: str) -> tuple[str, Storage]:
         self._n_storages += 1
-        name = f"{kind}-{self._n_storages}"
+        name = f"{kind}-{self._token}-{self._n_storages}"
         return name, self._storages(name)
 
 

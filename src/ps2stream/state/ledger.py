@@ -107,6 +107,19 @@ class Ledger:
                 f"the state in {self.store.location()} is decided up to batch {decided}"
             )
 
+    def check_newest(self, batch_id: int) -> None:
+        """Raise if an index may lack by now what this batch could still see: a later one is decided.
+
+        A task that Spark gave up on may go on, and end when its batch has long been done. Call it after
+        matching: an index that had seen a later batch, or a snapshot, is told by it for sure.
+        """
+        decided, base = self.decided(), self.log.base()
+        if decided > batch_id or base >= batch_id:
+            raise StateError(
+                f"batch {batch_id} is over: the state in {self.store.location()} "
+                f"is decided up to batch {decided}"
+            )
+
     def finish(self, batch_id: int, last_seq: int) -> None:
         """Note that all of a batch is in the sink; the seq before it is kept in case the batch runs again."""
         notes = self._read()

@@ -99,8 +99,8 @@ class BatchLoop:
             return  # a step that ends its own loop: it ends with the step
         self._thread.join(_PATIENCE_S)
         while self._thread.is_alive():
-            # Again and again: a step that was in code of ours may have begun a job of Spark since. Who returns
-            # before the thread has ended lets go of the state while somebody writes to it.
+            # Again and again: a step that was in code of ours may have begun a job of Spark since. And who
+            # returns before the thread has ended lets go of the state while somebody writes to it.
             with contextlib.suppress(Py4JError, OSError):  # a JVM that has gone runs no job
                 self._context.cancelJobGroup(self._job_group)
             self._thread.join(_CANCEL_EVERY_S)

@@ -218,6 +218,7 @@ class WorkAndMerge:
         """Write deliveries and rejected records to the sink."""
         context = self.context
         started = time.process_time()
+        context.state.ledger.check_newest(context.batch_id)
         n_matches = n_rejected = 0
         if any(batch.num_rows for batch in found):
             pieces = Merger(context.open_registry()).pieces(found)
