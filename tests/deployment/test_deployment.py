@@ -43,6 +43,7 @@ def test_live_subscriptions_are_listed_by_id_and_by_point(deployment: ps2.Deploy
     deployment.subscribe([FIRE, fiji])
     assert deployment.subscriptions().column("id").to_pylist() == ["fires", "surf"]
     assert deployment.subscriptions(["surf", "nobody"]).column("seq").to_pylist() == [2]
+    assert deployment.subscriptions("surf").column("seq").to_pylist() == [2], "not its letters"
     assert deployment.subscriptions(at=(-17.0, 180.0)).column("id").to_pylist() == ["surf"]
     assert deployment.subscriptions(at=(0.0, 0.0)).num_rows == 0
     with pytest.raises(ps2.RegionError, match=r"lat must lie in"):

@@ -54,6 +54,7 @@ def test_an_id_may_stand_among_the_properties() -> None:
         ({"text": "\ud800"}, "text must be Unicode; got half of a surrogate pair"),
         ({"id": "\udfff"}, "id must be Unicode; got half of a surrogate pair"),
         ({"id": {}}, "id must be a string; got an object"),
+        ({"lat": (1, 2)}, "lat must be a number; got a value of the type tuple"),
         (_feature(None), "geometry must be a Point; got nothing"),
         (_feature({"type": "LineString"}), "geometry must be a Point; got LineString"),
         (_feature({"type": "Point"}), "coordinates of a Point must be a list; got nothing"),
@@ -138,7 +139,7 @@ def test_marks_before_a_text_are_skipped() -> None:
         (b'{"a":\n 1,}', "must be JSON; .* at line 2, column"),
         (b"\xff", "must be UTF-8; byte 1 is not"),
         (b"[" * 100_000, "must be JSON of few levels; it nests too deeply"),
-        (b"1" * 5_000, "must be JSON; Exceeds the limit"),
+        (b"1" * 5_000, "^must be JSON with numbers of few digits; one has thousands$"),
         (b'{"type": "FeatureCollection"}', "features of a FeatureCollection must be a list; got nothing"),
     ],
 )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 import ps2stream as ps2
@@ -35,6 +36,17 @@ def test_mappings_are_read_as_the_command_line_reads_them(deployment: ps2.Deploy
     assert deployment.publish(FEATURE).ids == ("7",)
     assert deployment.publish([both, ps2.Publication("c", "x", lat=0, lon=0)]).ids == ("7", "b", "c")
     assert deployment.subscribe({"id": "s", "expression": "a", "region": REGION}).seqs == (5,)
+
+
+def test_numbers_of_numpy_tuples_and_regions_are_taken_as_what_they_are(deployment: ps2.Deployment) -> None:
+    columns = {"lat": np.float32(48.25), "lon": np.int64(11), "text": "fire"}
+    value = ps2.Publication("b", "fire", lat=np.float32(48.25), lon=np.float32(11.5))  # type: ignore[arg-type]
+    assert deployment.publish([{"id": np.int64(7), **columns}, value]).ids == ("7", "b")
+    region = ps2.Region(*REGION)
+    for given in (tuple(REGION), region):
+        deployment.subscribe({"id": "s", "expression": "a", "region": given})
+        (row,) = deployment.subscriptions("s").to_pylist()
+        assert ps2.Region(row["min_lon"], row["min_lat"], row["max_lon"], row["max_lat"]) == region
 
 
 def test_a_publication_without_an_id_gets_one(deployment: ps2.Deployment) -> None:

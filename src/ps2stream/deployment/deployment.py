@@ -75,16 +75,17 @@ class Deployment:
         return submit(self.home, intake.unsubscriptions(self.home), wanted, on_rejected)
 
     def subscriptions(
-        self, ids: Iterable[str] | None = None, *, at: tuple[float, float] | None = None
+        self, ids: str | Iterable[str] | None = None, *, at: tuple[float, float] | None = None
     ) -> pa.Table:
         """Return the subscriptions that the next publication would meet, oldest first.
 
         Columns: ``seq`` (of the subscribe), ``id``, ``expression`` and the region's four bounds. ``ids``:
-        only these; ``at``: only those whose region holds a point, (lat, lon).
+        only this one, or these; ``at``: only those whose region holds a point, (lat, lon).
         """
         if at is not None and (reason := check_point(at[1], at[0])):
             raise RegionError(reason)
-        live = live_subscriptions(self.home, None if ids is None else list(ids))
+        wanted = [ids] if isinstance(ids, str) else ids
+        live = live_subscriptions(self.home, None if wanted is None else list(wanted))
         return live if at is None else at_point(live, *at)
 
     def matches(self, subscription_id: str | None = None, *, since: int | None = None) -> pa.Table:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import itertools
 import json
 from collections.abc import Iterator, Mapping
+from numbers import Real
 from typing import Any, NamedTuple
 
 Row = dict[str, Any]
@@ -97,8 +98,8 @@ def _decode(document: bytes) -> object:
         raise BadRecordError(f"must be JSON; {error.msg} at {where}") from None
     except RecursionError:
         raise BadRecordError("must be JSON of few levels; it nests too deeply") from None
-    except ValueError as error:  # an integer of thousands of digits
-        raise BadRecordError(f"must be JSON; {error}") from None
+    except ValueError:
+        raise BadRecordError("must be JSON with numbers of few digits; one has thousands") from None
 
 
 def _object(value: object, noun: str) -> Object:
@@ -159,17 +160,17 @@ def _rectangle(rings: list[Any]) -> list[float]:
 
 def _box(value: object, name: str) -> list[Any]:
     """Return the four corners of a bounding box; one with altitudes has six numbers."""
-    if not isinstance(value, list) or len(value) not in (4, 6):
-        came = f"{len(value)} values" if isinstance(value, list) else _kind(value)
+    if not isinstance(value, list | tuple) or len(value) not in (4, 6):
+        came = f"{len(value)} values" if isinstance(value, list | tuple) else _kind(value)
         raise BadRecordError(f"{name} must be [min_lon, min_lat, max_lon, max_lat]; got {came}")
-    return value if len(value) == 4 else [*value[0:2], *value[3:5]]
+    return list(value) if len(value) == 4 else [*value[0:2], *value[3:5]]
 
 
 def _id(record: Object, properties: Object | None = None) -> str | None:
     value = record.get("id")
     if value is None and properties is not None:
         value = properties.get("id")
-    if isinstance(value, int | float) and not isinstance(value, bool):
+    if not isinstance(value, bool) and isinstance(value, Real):
         return str(value)
     return _text(value, "id")
 
@@ -189,7 +190,8 @@ def _text(value: object, name: str) -> str | None:
 def _number(value: object, name: str) -> float | None:
     if value is None:
         return None
-    if isinstance(value, bool) or not isinstance(value, int | float):
+    # Python calls also bring numbers of numpy, which are no int or float.
+    if isinstance(value, bool) or not isinstance(value, Real):
         raise BadRecordError(f"{name} must be a number; got {_kind(value)}")
     try:
         return float(value)
@@ -219,5 +221,7 @@ def _kind(value: object) -> str:
             return f"the string {value[:20]!r}"
         case list():
             return "a list"
-        case _:
+        case dict():
             return "an object"
+        case _:
+            return f"a value of the type {type(value).__name__}"

@@ -15,6 +15,7 @@ from ps2stream.errors import Rejected
 from ps2stream.journal import Journal
 from ps2stream.model.publications import Publication
 from ps2stream.model.rejections import OnRejected, check_choice, raise_rejected
+from ps2stream.model.space import Region
 from ps2stream.model.subscriptions import Subscription
 
 #: A record as a value, or as the JSON object that the command line reads (plain or GeoJSON).
@@ -122,9 +123,13 @@ def _plain(value: object) -> object:
         case Publication(id, text, lat, lon):
             return {"id": id, "text": text, "lat": lat, "lon": lon}
         case Subscription(id, expression, region):
-            corners = [region.min_lon, region.min_lat, region.max_lon, region.max_lat]
-            return {"id": id, "expression": expression, "region": corners}
+            return {"id": id, "expression": expression, "region": _corners(region)}
         case Mapping():
-            return dict(value)
+            given = value.get("region")
+            return {**value, "region": _corners(given)} if isinstance(given, Region) else dict(value)
         case _:
             return value
+
+
+def _corners(region: Region) -> list[float]:
+    return [region.min_lon, region.min_lat, region.max_lon, region.max_lat]
