@@ -27,6 +27,17 @@ TASKS_KILLED = (
     "org.apache.spark.SparkException: Python worker exited unexpectedly (crashed)\n"
     "Caused by: java.io.EOFException"
 )
+DAEMON_KILLED = (
+    "Py4JJavaError: An error occurred while calling z:org.apache.spark.PythonRDD.collectAndServe.\n"
+    ": org.apache.spark.SparkException: EOFException occurred while reading the port number from "
+    "ps2stream.engines.spark.daemon's stdout.\n"
+    "\tat org.apache.spark.errors.SparkCoreErrors$.eofExceptionWhileReadPortNumberError(S.scala:55)\n"
+    "\tat org.apache.spark.api.python.PythonWorkerFactory.startDaemon(PythonWorkerFactory.scala:382)"
+)
+OF_JAVA = (
+    "Py4JJavaError: An error occurred while calling z:org.apache.spark.PythonRDD.collectAndServe.\n"
+    ": java.lang.IllegalStateException: Cannot call methods on a stopped SparkContext.\n\tat S.scala:1\n"
+)
 OWN = (
     f"{_HEAD}Traceback (most recent call last):\n"
     "ps2stream.errors.StateError: subscription log /h/state/log is damaged\n"
@@ -46,6 +57,8 @@ FULL = f"{_HEAD}No space left on device{_PLAN}"
         (READER_KILLED, "the process that reads the source died"),
         (READER_LATE, "a Python process did not start in time"),
         (TASKS_KILLED, "a process that runs tasks died"),
+        (DAEMON_KILLED, "a process that runs tasks died"),
+        (OF_JAVA, ""),
         (OWN, ""),
         (BUG, ""),
         (FULL, ""),
@@ -60,6 +73,7 @@ def test_a_death_is_told_from_an_error_that_would_come_again(report: str, death:
     [
         (OWN, "subscription log /h/state/log is damaged"),
         (BUG, "the stream failed: KeyError: 7"),
+        (OF_JAVA, "the stream failed: java.lang.IllegalStateException: Cannot call methods on a stopped"),
         (FULL, "no space left on a disk that Spark writes to"),
         ("", "the stream failed: Spark does not say why"),
         (f"something else{_PLAN}", "the stream failed: something else"),

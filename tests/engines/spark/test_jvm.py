@@ -6,11 +6,12 @@ import signal
 import subprocess
 from collections.abc import Iterator
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from pyspark import SparkContext
 
-from ps2stream.engines.spark.jvm import end_jvm, jvm_ended
+from ps2stream.engines.spark.jvm import end_jvm, jvm_ended, tell_its_end_in_one_line
 
 
 @pytest.fixture
@@ -43,3 +44,16 @@ def test_a_jvm_that_is_not_ours_is_left_alone(monkeypatch: pytest.MonkeyPatch) -
         monkeypatch.setattr(SparkContext, "_gateway", gateway)
         end_jvm()
         assert jvm_ended() == ""
+
+
+def test_that_the_jvm_has_gone_is_not_told_by_a_traceback_of_pyspark() -> None:
+    printed: list[object] = []
+    server = SimpleNamespace(handle_error=lambda request, address: printed.append(request))
+    context: Any = SimpleNamespace(_accumulatorServer=server)
+    tell_its_end_in_one_line(context)
+    for error in (EOFError(), ConnectionResetError(), ValueError("another")):
+        try:
+            raise error
+        except Exception:
+            server.handle_error(type(error), None)
+    assert printed == [ValueError]

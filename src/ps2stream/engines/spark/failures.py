@@ -10,15 +10,19 @@ _RAISED = re.compile(r"api\.python\.PythonException")
 #: What a report says of a process that has gone, with its name; the first that fits says most.
 _DEATHS = {
     "a Python process did not start in time": r"failed to connect back|Timed out while waiting for the Py",
-    "a process that runs tasks died": r"Python worker exited unexpectedly|failed to launch worker",
+    # The one that starts all others dies while it starts: Spark waits for the number of its port.
+    "a process that runs tasks died": (
+        r"Python worker exited unexpectedly|failed to launch worker"
+        r"|EOFException occurred while reading the port number"
+    ),
     # A connection breaks in the code that asks the reader something.
     "the process that reads the source died": (
         r"(?s)(EOFException|SocketException|ClosedChannelException|Broken pipe|Connection reset)"
         r".*PythonStreamingSourceRunner"
     ),
 }
-#: ``package.NameError: words`` at the start of a line, of Java or of Python.
-_ERROR_LINE = re.compile(r"^\s*(?:Caused by: )?([\w.$]+(?:Error|Exception): \S.*)$", re.MULTILINE)
+#: ``package.NameError: words`` at the start of a line, of Java or of Python; py4j puts a colon before Java's.
+_ERROR_LINE = re.compile(r"^\s*(?:: |Caused by: )?([\w.$]+(?:Error|Exception): \S.*)$", re.MULTILINE)
 _LONGEST = 300
 
 

@@ -11,6 +11,7 @@ import contextlib
 import os
 import signal
 import subprocess
+import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import IO, Any
@@ -41,6 +42,18 @@ def launch_jvm(settings: Mapping[str, str], log: Path | None) -> None:
             where = f"; what it wrote is in {log}" if log else ""
             raise EngineError(f"the JVM that Spark runs in ended while it started{where}") from error
     SparkContext._ensure_initialized(gateway=gateway)
+
+
+def tell_its_end_in_one_line(context: SparkContext) -> None:
+    """Keep PySpark from printing a traceback when the JVM ends, whose accumulators it waits for."""
+    server: Any = context._accumulatorServer
+    handle_error = server.handle_error
+
+    def handle_other_errors(request: object, address: object) -> None:
+        if not isinstance(sys.exception(), EOFError | OSError):
+            handle_error(request, address)
+
+    server.handle_error = handle_other_errors
 
 
 def jvm_ended(patience_s: float = 1.0) -> str:

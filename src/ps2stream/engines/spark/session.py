@@ -14,7 +14,7 @@ from pathlib import Path
 from pyspark.sql import SparkSession
 
 from ps2stream.engines.spark.java import require_java
-from ps2stream.engines.spark.jvm import jvm_ended, launch_jvm
+from ps2stream.engines.spark.jvm import jvm_ended, launch_jvm, tell_its_end_in_one_line
 from ps2stream.errors import EngineError, PS2StreamError
 from ps2stream.files import AnyPath, absolute
 
@@ -98,7 +98,9 @@ def _session(about: dict[str, str], app_name: str, log: AnyPath | None) -> Spark
         builder = builder.config(name, value)
     with _kept_interrupts():
         launch_jvm(settings, None if log is None else absolute(log))
-        return builder.getOrCreate()
+        session = builder.getOrCreate()
+        tell_its_end_in_one_line(session.sparkContext)
+        return session
 
 
 @contextlib.contextmanager
