@@ -18,6 +18,7 @@ from matching.scan import (
     Stored,
     cells_of,
     columns_of,
+    probes_of,
     random_publications,
     random_subscriptions,
 )
@@ -190,6 +191,20 @@ def test_counters_tell_the_work_and_the_contents_of_cells(create: Create) -> Non
     assert (totals.n_publications, totals.n_matches) == (len(published), len(found))
     assert totals.n_candidates == counted["candidates"].sum()
     assert totals.n_bytes > 0
+
+
+def test_what_was_found_belongs_to_the_caller(create: Create) -> None:
+    rng = random.Random(12)
+    stored = random_subscriptions(rng, 25, 1)
+    index = create(SETTINGS)
+    index.insert(columns_of(stored))
+    published = random_publications(rng, 20, range(52), stored)
+    found = index.probe(probes_of(published), BEFORE_ALL_SEQS)
+    assert len(found.publication) > 1
+    kept = [column.copy() for column in found]
+    index.probe(probes_of(published[::-1]), BEFORE_ALL_SEQS)
+    for column, before in zip(found, kept, strict=True):
+        np.testing.assert_array_equal(column, before)
 
 
 def test_counted_in_another_grid_contents_are_counted_there_and_work_begins_anew(create: Create) -> None:

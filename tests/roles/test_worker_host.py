@@ -96,6 +96,7 @@ def test_hosts_find_what_a_worker_with_the_same_segments_finds(hosts_of: Callabl
         for host, worker in zip(hosts.at(_standing(batch_id)), workers, strict=True):
             assert host.worker_id == worker.worker_id
             worker.update(segment)
+            before = worker.index.counts()
             packet = packets.get(host.worker_id)
             served = host.match([] if packet is None else [packet.slice(0, 5), packet.slice(5)])
             found = [match for each in served.found for match in matches_of(each)]
@@ -105,8 +106,11 @@ def test_hosts_find_what_a_worker_with_the_same_segments_finds(hosts_of: Callabl
             report = served.report
             assert report.worker == host.worker_id
             assert report.n_publications == (0 if packet is None else packet.num_rows)
+            after = worker.index.counts()
+            assert report.n_candidates == after.n_candidates - before.n_candidates
             assert report.n_matches == len(found) <= report.n_candidates
-            assert report.n_subscriptions == worker.index.counts().n_subscriptions
+            assert report.n_subscriptions == after.n_subscriptions
+            assert report.n_bytes > 0
             assert 0.0 <= report.update_s <= report.busy_s
             n_found, n_updates = n_found + len(found), n_updates + report.n_updates
     assert n_found > 20

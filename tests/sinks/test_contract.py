@@ -48,6 +48,11 @@ def _read(part: Store, schema: pa.Schema) -> pa.Table:
     return pa.concat_tables([schema.empty_table(), *files])
 
 
+def is_readable(sink: Sink) -> bool:
+    """Say whether whoever opens it finds both parts."""
+    return not isinstance(sink, ParquetSink) or bool(sink.matches.list() and sink.rejected.list())
+
+
 def some(*seqs: int) -> list[pa.RecordBatch]:
     """Make matches in pieces, none of which need have any."""
     rows = [(f"s{seq % 2}", seq, f"p{seq}", seq + 1) for seq in seqs]
@@ -111,6 +116,7 @@ def test_an_output_of_nothing_has_its_schema(sink: Sink) -> None:
     sink.write_rejected(1, "000", rejected_records([]))
     for _ in range(2):
         sink.finish()
+        assert is_readable(sink)
         assert (seqs_of(sink), reasons_of(sink)) == ([], [])
         assert (matches_of(sink).schema, rejected_of(sink).schema) == (MATCHES, REJECTED)
     sink.write_matches(2, 0, some(1))
@@ -122,11 +128,12 @@ def test_a_sink_belongs_to_one_job_until_it_is_cleared(sink: Sink) -> None:
     sink.claim("one")
     sink.claim("one")
     sink.write_matches(1, 0, some(1))
+    sink.write_rejected(1, "updates", rejected_records([(1, None, None, "one")]))
     with pytest.raises(StateError, match="belongs to another job"):
         sink.claim("two")
-    assert seqs_of(sink) == [1]
+    assert (seqs_of(sink), reasons_of(sink)) == ([1], ["one"])
     sink.clear()
-    assert seqs_of(sink) == []
+    assert (seqs_of(sink), reasons_of(sink)) == ([], [])
     sink.claim("two")
     with pytest.raises(StateError, match="belongs to another job"):
         sink.claim("one")

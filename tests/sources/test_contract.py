@@ -10,6 +10,7 @@ import pyarrow as pa
 import pytest
 
 from engines.streams import batches_of, events_of, publish, random_stream, seqs_of, subscribe
+from ps2stream.errors import JournalError
 from ps2stream.journal import Journal
 from ps2stream.model.events import split
 from ps2stream.model.schemas import PUBLICATIONS, REJECTED, UPDATES
@@ -96,7 +97,16 @@ def test_how_long_events_have_waited_is_told_of_all_or_of_none(make: Make, tmp_p
     assert all(wait_s == 0 for source in sources for wait_s, _ in source.waits(now=0.0))
 
 
-def test_what_is_forgotten_is_not_read_again(make: Make, tmp_path: Path) -> None:
+def test_what_is_forgotten_is_not_kept(make: Make, tmp_path: Path) -> None:
+    sources = make(random_stream(80, 3), tmp_path / "source")
+    sources[0].forget()
+    with pytest.raises((JournalError, FileNotFoundError)):
+        read(sources[:1])
+    others = read(sources[1:])
+    assert sum(map(n_events, sources[1:])) == sum(map(len, others[:2]))
+
+
+def test_what_is_forgotten_may_be_forgotten_again_and_others_stay(make: Make, tmp_path: Path) -> None:
     sources = make(events_of(publish(1, "p"), subscribe(2, "s")), tmp_path / "source")
     for _ in range(2):
         for source in sources:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import pickle
 import signal
+import stat
 import subprocess
 import sys
 from pathlib import Path
@@ -77,6 +78,26 @@ def test_what_a_killed_process_left_is_not_listed_and_is_swept(tmp_path: Path) -
     store.under("log").sweep()
     assert os.listdir(tmp_path / "log") == ["a"]
     assert store.list() == ["b", "log/a"]
+
+
+def test_a_file_and_its_name_are_synced_before_a_call_returns(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    synced: list[str] = []
+    fsync = os.fsync
+
+    def note(descriptor: int) -> None:
+        synced.append("name" if stat.S_ISDIR(os.fstat(descriptor).st_mode) else "file")
+        assert (tmp_path / "a").exists() == (synced[-1] == "name"), "no name before its file is on disk"
+        fsync(descriptor)
+
+    monkeypatch.setattr(os, "fsync", note)
+    store = DirectoryStore(tmp_path)
+    for put in (store.put, store.put_if_absent):
+        put("a", b"one")
+        assert synced == ["file", "name"]
+        synced.clear()
+        store.delete("a")
 
 
 def test_the_files_are_where_their_keys_say(tmp_path: Path) -> None:
