@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import sqlite3
 from pathlib import Path
 
 import pytest
@@ -43,3 +45,14 @@ def test_forgetting_a_range_prunes_it_and_nothing_behind_it(tmp_path: Path) -> N
             each.forget()
         assert journal.oldest() == 4
     assert len(read(journal_ranges(tmp_path, 3, 5, 1))[0]) == 2
+
+
+def test_a_damaged_packet_is_a_rejected_record_and_the_others_are_read(tmp_path: Path) -> None:
+    with Journal.open(tmp_path, create=True, durable=False) as journal:
+        for number in range(3):
+            journal.append(events_of(publish(0, f"p{number}")))
+    with contextlib.closing(sqlite3.connect(tmp_path / "journal.sqlite")) as database, database:
+        database.execute("UPDATE packets SET publications_crc32 = publications_crc32 + 1 WHERE position = 2")
+    publications, updates, reasons = read(journal_ranges(tmp_path, 0, 3, 1))
+    assert (publications, updates) == ([1, 3], [])
+    assert reasons == ["packet 2 of the journal is damaged: wrong checksum of publications"]

@@ -18,12 +18,13 @@ def test_spooled_events_are_read_back_and_late_ones_are_rejected(tmp_path: Path)
     events = [
         events_of(publish(12, "p"), subscribe(11, "a")),
         events_of(unsubscribe(15, "a"), publish(9, "late"), publish(13, "q")),
+        events_of(publish(14, "r")),
         events_of(),
     ]
     spooled = spool(events, DirectoryStore(tmp_path / "part"), high_water=10)
-    assert (spooled.n_publications, spooled.n_updates, spooled.last_seq) == (2, 2, 15)
+    assert (spooled.n_publications, spooled.n_updates, spooled.last_seq) == (3, 2, 15)
     publications, updates, reasons = read([spooled])
-    assert publications == [12, 13]
+    assert publications == [12, 13, 14]
     assert updates == [11, 15]
     assert reasons == ["seq must be above 10, the last of the batch before; got 9"]
 
