@@ -117,6 +117,13 @@ def test_a_kernel_of_another_file_takes_effect_at_once(program: Program) -> None
     assert program.run() == "17 3\n"
 
 
+def test_a_kernel_that_calls_itself_is_compiled_by_every_process(program: Program) -> None:
+    itself = "if value > LIMIT:\n        return at_most(value - 1)\n    return value"
+    program.write("uses.py", USES.replace("return value if value < LIMIT else LIMIT", itself))
+    assert program.run() == program.run() == COMPILED
+    assert program.files() == []
+
+
 def test_words_that_change_no_code_compile_nothing(program: Program) -> None:
     program.run()
     program.write("limits.py", "# At most as many.\n" + LIMITS + "OTHER = 5\n")

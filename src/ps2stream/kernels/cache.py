@@ -69,7 +69,7 @@ class KernelCache(NullCache):  # type: ignore[misc]  # numba has no types
             return None
         try:
             name = fingerprint(self._function, signature, codegen.magic_tuple())
-        except NoFingerprintError:
+        except (NoFingerprintError, RecursionError):  # a kernel that calls itself has none
             return None
         return directory / f"{self._function.__name__}-{name[:32]}"
 
