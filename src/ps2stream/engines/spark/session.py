@@ -11,8 +11,10 @@ from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+from py4j.protocol import Py4JJavaError
 from pyspark.sql import SparkSession
 
+from ps2stream.engines.spark.failures import death_of, failure_line, report_of
 from ps2stream.engines.spark.java import require_java
 from ps2stream.engines.spark.jvm import jvm_ended, launch_jvm, tell_its_end_in_one_line
 from ps2stream.errors import EngineError, PS2StreamError
@@ -130,7 +132,13 @@ def own_session(
 
 def _started(app_name: str, master: str | None, log: Path) -> SparkSession:
     spark = cluster_session(app_name, master, log=log) if master else local_session(app_name, log=log)
-    warm_up(spark)
+    try:
+        warm_up(spark)
+    except Py4JJavaError as failure:
+        report = report_of(failure)
+        # A death only costs time: what needs the process starts it again, and says so if that fails, too.
+        if not death_of(report):
+            raise EngineError(f"{failure_line(report)}; what Spark wrote is in {log}") from failure
     return spark
 
 
