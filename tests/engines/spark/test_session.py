@@ -1,4 +1,4 @@
-"""A session of our own: whatever goes wrong while it starts or runs is told in one line, and it is stopped."""
+"""A session of our own: what goes wrong while it starts or runs is one line, and it is stopped."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from ps2stream.errors import ConfigError, EngineError
 LOG = Path("/h/spark.log")
 
 
-class OfJava(Py4JJavaError):  # type: ignore[misc]  # py4j has no types
+class OfJava(Py4JJavaError):  # type: ignore[misc]  # noqa: N818
     """An exception of Java whose words are known here; py4j would ask the JVM for them."""
 
     def __init__(self, words: str) -> None:
@@ -55,8 +55,9 @@ def _raising(error: Exception) -> Any:
 
 
 def test_what_fails_meanwhile_is_raised_and_the_session_is_stopped(spark: Session) -> None:
-    with pytest.raises(ConfigError, match="no kernels"), own_session(
-        "app", log=LOG, meanwhile=_raising(ConfigError("no kernels"))
+    with (
+        pytest.raises(ConfigError, match="no kernels"),
+        own_session("app", log=LOG, meanwhile=_raising(ConfigError("no kernels"))),
     ):
         raise AssertionError("it must not get here")
     assert spark.n_stopped == 1
@@ -65,8 +66,9 @@ def test_what_fails_meanwhile_is_raised_and_the_session_is_stopped(spark: Sessio
 def test_without_java_nothing_is_done_meanwhile(spark: Session, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(session, "require_java", _raising(ConfigError("no Java")))
     done: list[str] = []
-    with pytest.raises(ConfigError, match="no Java"), own_session(
-        "app", log=LOG, meanwhile=lambda: done.append("work")
+    with (
+        pytest.raises(ConfigError, match="no Java"),
+        own_session("app", log=LOG, meanwhile=lambda: done.append("work")),
     ):
         raise AssertionError("it must not get here")
     assert done == []
@@ -78,8 +80,9 @@ def test_a_jvm_that_dies_while_it_starts_is_told_in_one_line(
 ) -> None:
     monkeypatch.setattr(session, when, _raising(Py4JNetworkError("Answer from Java side is empty")))
     monkeypatch.setattr(session, "jvm_ended", lambda patience_s: "the JVM was killed")
-    with pytest.raises(EngineError, match=rf"^the JVM was killed; what it wrote is in {LOG}$"), own_session(
-        "app", log=LOG
+    with (
+        pytest.raises(EngineError, match=rf"^the JVM was killed; what it wrote is in {LOG}$"),
+        own_session("app", log=LOG),
     ):
         raise AssertionError("it must not get here")
 
