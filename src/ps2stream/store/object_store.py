@@ -134,7 +134,7 @@ class ObjectStore:
         return replace(self, prefix=f"{self._path(prefix)}/")
 
     def location(self, key: str = "") -> str:
-        return f"{self.url}/{self.prefix}{key}".rstrip("/")
+        return f"{self.url}/{self._path(key) if key else self.prefix}".rstrip("/")
 
     def _path(self, key: str) -> str:
         return self.prefix + checked(key)

@@ -37,7 +37,7 @@ class Session:
 
 
 @pytest.fixture
-def spark(monkeypatch: pytest.MonkeyPatch) -> Session:
+def spark(monkeypatch: pytest.MonkeyPatch) -> Any:
     """Stand in for Spark: it starts, and its JVM runs."""
     found = Session()
     monkeypatch.setattr(session, "require_java", lambda: None)
@@ -54,7 +54,7 @@ def _raising(error: Exception) -> Any:
     return fail
 
 
-def test_what_fails_meanwhile_is_raised_and_the_session_is_stopped(spark: Session) -> None:
+def test_what_fails_meanwhile_is_raised_and_the_session_is_stopped(spark: Any) -> None:
     with (
         pytest.raises(ConfigError, match="no kernels"),
         own_session("app", log=LOG, meanwhile=_raising(ConfigError("no kernels"))),
@@ -63,7 +63,7 @@ def test_what_fails_meanwhile_is_raised_and_the_session_is_stopped(spark: Sessio
     assert spark.n_stopped == 1
 
 
-def test_without_java_nothing_is_done_meanwhile(spark: Session, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_java_nothing_is_done_meanwhile(spark: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(session, "require_java", _raising(ConfigError("no Java")))
     done: list[str] = []
     with (
@@ -76,7 +76,7 @@ def test_without_java_nothing_is_done_meanwhile(spark: Session, monkeypatch: pyt
 
 @pytest.mark.parametrize("when", ["local_session", "warm_up"])
 def test_a_jvm_that_dies_while_it_starts_is_told_in_one_line(
-    spark: Session, monkeypatch: pytest.MonkeyPatch, when: str
+    spark: Any, monkeypatch: pytest.MonkeyPatch, when: str
 ) -> None:
     monkeypatch.setattr(session, when, _raising(Py4JNetworkError("Answer from Java side is empty")))
     monkeypatch.setattr(session, "jvm_ended", lambda patience_s: "the JVM was killed")
@@ -88,7 +88,7 @@ def test_a_jvm_that_dies_while_it_starts_is_told_in_one_line(
 
 
 def test_a_python_process_that_dies_while_it_starts_is_left_to_the_stream(
-    spark: Session, monkeypatch: pytest.MonkeyPatch
+    spark: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(session, "warm_up", _raising(OfJava(DAEMON_KILLED)))
     with own_session("app", log=LOG) as started:
@@ -97,7 +97,7 @@ def test_a_python_process_that_dies_while_it_starts_is_left_to_the_stream(
 
 
 def test_an_error_of_the_first_processes_is_told_in_one_line(
-    spark: Session, monkeypatch: pytest.MonkeyPatch
+    spark: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(session, "warm_up", _raising(OfJava(BUG)))
     with pytest.raises(EngineError) as caught, own_session("app", log=LOG):
@@ -105,7 +105,7 @@ def test_an_error_of_the_first_processes_is_told_in_one_line(
     assert str(caught.value) == f"the stream failed: KeyError: 7; what Spark wrote is in {LOG}"
 
 
-def test_the_session_is_stopped_when_the_work_is_done_or_fails(spark: Session) -> None:
+def test_the_session_is_stopped_when_the_work_is_done_or_fails(spark: Any) -> None:
     with own_session("app", log=LOG) as started:
         assert started is spark
     with pytest.raises(ValueError, match="mine"), own_session("app", log=LOG):

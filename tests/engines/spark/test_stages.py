@@ -22,6 +22,7 @@ from engines.streams import (
     updates_of,
 )
 from ps2stream.engines.spark import stages
+from ps2stream.engines.spark.pinned_shuffle import Sent
 from ps2stream.errors import StateError
 from ps2stream.model.events import nothing_rejected
 from ps2stream.model.schemas import BEFORE_ALL_SEQS, PUBLICATIONS
@@ -71,7 +72,7 @@ class _OneWorker:
         self.registrar = Registrar(plan, self.state.host.storage)
         self.sink = MemorySink()
 
-    def decide(self, batch_id: int, events: pa.RecordBatch) -> list[stages.Sent]:
+    def decide(self, batch_id: int, events: pa.RecordBatch) -> list[Sent]:
         """Return what the worker is sent."""
         segment = self.registrar.decide(updates_of(events)).segment
         self.state.ledger.decide(batch_id, segment, self.registrar.plan_numbers)
@@ -98,7 +99,7 @@ class _OneWorker:
         return sorted((row["subscription_id"], row["publication_id"]) for row in rows)
 
 
-def _begun(tmp_path: Path) -> tuple[_OneWorker, stages.WorkAndMerge, list[stages.Sent]]:
+def _begun(tmp_path: Path) -> tuple[_OneWorker, stages.WorkAndMerge, list[Sent]]:
     """Make a job whose first batch has been matched, by a task that may come back."""
     job = _OneWorker(tmp_path)
     events = events_of(subscribe(1, "ends"), subscribe(2, "stays"), publish(3, "p"), unsubscribe(4, "ends"))
