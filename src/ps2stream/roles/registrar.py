@@ -9,7 +9,6 @@ expensive part, is done before, in parallel (:func:`compile_updates`).
 
 from __future__ import annotations
 
-import uuid
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import NamedTuple, Protocol
@@ -88,11 +87,11 @@ class Registrar:
     ``routing`` has an older part for the subscriptions that began before the newest plan; it only loses some.
     """
 
-    def __init__(self, plan: Plan, storages: Storages = lambda name: HeapStorage()) -> None:
-        self._storages = storages
+    def __init__(
+        self, plan: Plan, storages: Storages = lambda name: HeapStorage(), name_end: str = ""
+    ) -> None:
+        self._storages, self._name_end = storages, name_end
         self._n_storages = 0
-        # A task that an earlier start of the job left behind must not find these by the names it knows.
-        self._token = uuid.uuid4().hex[:8]
         self.registry_name, storage = self._storage("registry")
         self.registry = Registry.create(storage)
         self.routing = Routing(self._stored(plan))
@@ -301,7 +300,7 @@ class Registrar:
 
     def _storage(self, kind: str) -> tuple[str, Storage]:
         self._n_storages += 1
-        name = f"{kind}-{self._token}-{self._n_storages}"
+        name = f"{kind}-{self._n_storages}{self._name_end}"
         return name, self._storages(name)
 
 
