@@ -84,7 +84,7 @@ def test_a_replica_follows_the_log_through_moves_switches_and_unions(
         if job.rng.random() < 0.7:  # a host need not be asked in every batch
             assert_alike(job, job.asked(replica), publications_of(events))
         if job.rng.random() < 0.1:
-            shutil.rmtree(directory)
+            shutil.rmtree(directory, ignore_errors=True)  # nobody may have asked yet
     assert_alike(job, job.asked(replica), publications_of(events))
 
 
