@@ -7,6 +7,7 @@ longer than most tests. The others are handed out by file: what the tests of a f
 from __future__ import annotations
 
 import functools
+import signal
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -27,6 +28,11 @@ if TYPE_CHECKING:
 
 _ROOT = Path(__file__).parent.parent
 _SPARK = "spark"
+
+# A script that starts the suite in the background has Ctrl-C ignored, and all processes of ours would inherit
+# that, as they should: `nohup ps2stream run &` goes on. Tests that send the signal mean a usual terminal.
+if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(scope="session")
