@@ -154,8 +154,7 @@ def _watch(stream: RunningStream, lines: _Lines, interrupts: Interrupts, is_idle
         stream.check()
         lines.print_when_due()
         time.sleep(_POLL_S)
-    # What is processed may still have to be entered into the meter, whose last line follows, and
-    # Spark has to note that the batch is done: else it would run again with the next start.
+    # What is processed may still have to be entered into the meter, whose last line follows.
     while not interrupts and stream.is_busy:
         stream.check()
         time.sleep(_POLL_S)

@@ -282,7 +282,7 @@ class MicroBatchJob:
         )
 
     def _snapshot_when_due(self, batch_id: int) -> None:
-        """Let a snapshot stand for the log up to the batch before this one, which Spark has committed.
+        """Let a snapshot stand for the log up to the batch before this one, which never runs again.
 
         This batch is the earliest that can ever run again, so what ended before it is not needed any
         more. Taken one batch earlier, a replay would miss what ended in it. For the same reason none is
@@ -294,7 +294,7 @@ class MicroBatchJob:
             self._updates_since_snapshot = 0
 
     def _prune_when_due(self) -> None:
-        """Drop what the batch before has read from the journal, now that Spark has committed it.
+        """Drop what the batch before has read from the journal: it never runs again.
 
         Nothing needs it any more: the log holds the subscriptions, the sink the matches.
         """
