@@ -57,6 +57,16 @@ def test_plain_lines_come_every_few_seconds_and_at_each_new_phase() -> None:
     assert [line.split()[0] for line in heads] == ["0:00", "0:02", "0:07"]
 
 
+def test_the_first_match_is_told_at_once() -> None:
+    stream = io.StringIO()
+    view = PlainView(stream, every_s=5.0)
+    for elapsed_s, n_matches in ((2.0, 0), (2.5, 0), (3.0, 7), (3.5, 9)):
+        view.show(dataclasses.replace(snapshot(elapsed_s), n_matches=n_matches))
+    lines = [line for line in stream.getvalue().splitlines() if " events, " in line]
+    told = [line.split(" events, ")[1].split(",")[0] for line in lines]
+    assert told == ["0 matches", "7 matches"]
+
+
 def test_plain_lines_have_the_figures_fit_80_columns_and_carry_no_escape_code() -> None:
     stream = io.StringIO()
     hostile = SampleMatch("s1\x1b[2J", "fire\nOR smoke", "1.00, 2.00", "\x1b]0;title\x07 long " * 30)

@@ -44,6 +44,8 @@ _PUBLISH_EVERY_S = 0.1
 #: Without a rate of its own the publisher keeps the journal this far ahead of the stream.
 _AHEAD_EVENTS = 200_000
 _N_SAMPLES = 5
+#: A made-up stream is soon known, and somebody waits for the first match.
+_SAMPLE_EVENTS = 50_000
 _SHOW_EVERY_S = 0.5
 _LOOK_EVERY_S = 0.1
 _FIRST_SHIFT_S = 10.0
@@ -141,6 +143,7 @@ class Show:
         self._started, self._started_at = time.monotonic(), time.time()
         self._streaming_since: float | None = None
         self._meter = Meter(settings)
+        self._publisher: Publisher  # from when it has something to publish
         self._samples: deque[SampleMatch] = deque(maxlen=_N_SAMPLES)
         self._newest_file = ""
         self._busy_around = ""
@@ -154,21 +157,23 @@ class Show:
             self._interrupts.tidied_by(end_jvm),
         ):
             home = HomeLayout(Path(scratch))
-            with Journal.open(home.journal, create=True, durable=False) as journal:
-                publisher = Publisher(journal, Workload(self._demo.seed), self._demo, self._meter)
-                with own_session(
-                    "ps2stream demo", log=log, meanwhile=lambda: self._prepare(home, publisher)
-                ) as spark:
-                    self._stream(spark, home, publisher)
+            with (
+                Journal.open(home.journal, create=True, durable=False) as journal,
+                own_session(
+                    "ps2stream demo", log=log, meanwhile=lambda: self._prepare(home, journal)
+                ) as spark,
+            ):
+                self._stream(spark, home, self._publisher)
         return self._summary()
 
-    def _prepare(self, home: HomeLayout, publisher: Publisher) -> None:
+    def _prepare(self, home: HomeLayout, journal: Journal) -> None:
         """Do what needs no Spark, while it starts."""
         load_kernels()
         self._report("planning")
         plan = plan_of(_sample(self._demo, self._settings), self._settings)
         State.at(home.state).create(plan, self._settings)
-        publisher.load(self._demo.n_subscriptions)
+        self._publisher = Publisher(journal, Workload(self._demo.seed), self._demo, self._meter)
+        self._publisher.load(self._demo.n_subscriptions)
         self._report("starting Spark")
 
     def _stream(self, spark: SparkSession, home: HomeLayout, publisher: Publisher) -> None:
@@ -275,6 +280,6 @@ class Show:
 def _sample(demo: DemoSettings, settings: Settings) -> Sample:
     """Draw a sample of events like those to come, for the plan."""
     like = Workload(demo.seed + 1)
-    n = settings.sample_events
+    n = min(settings.sample_events, _SAMPLE_EVENTS)
     sample = sample_from([like.subscriptions(n // 2), like.events(n)], settings)
     return sample._replace(n_live=demo.n_subscriptions)

@@ -21,7 +21,10 @@ class View(Protocol):
 
 
 class PlainView:
-    """Write a line every few seconds, at each new phase and for each adjustment, without any escape code."""
+    """Write a line every few seconds, at each new phase, for the first match and for each adjustment.
+
+    There is no escape code in it.
+    """
 
     def __init__(self, stream: TextIO, every_s: float = _LINE_EVERY_S) -> None:
         self._stream = stream
@@ -30,11 +33,14 @@ class PlainView:
         self._next_s = 0.0
         self._n_adjustments = 0
         self._busy_around = ""
+        self._has_matches = False
 
     def show(self, snapshot: Snapshot) -> None:
         self._write_news(snapshot)
-        if snapshot.phase == self._phase and snapshot.elapsed_s < self._next_s:
+        is_first_match = snapshot.n_matches > 0 and not self._has_matches
+        if snapshot.phase == self._phase and snapshot.elapsed_s < self._next_s and not is_first_match:
             return
+        self._has_matches = snapshot.n_matches > 0
         self._phase = snapshot.phase
         self._next_s = snapshot.elapsed_s + self._every_s
         self._write(f"{clock(snapshot.elapsed_s):>5}  {snapshot.phase}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -10,12 +11,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ps2stream.arrays import Float64s, Int32s, Int64s
-from ps2stream.demo.geography import load_places
+from ps2stream.demo.geography import Places, load_places
 from ps2stream.demo.interests import Interests
 from ps2stream.demo.sampling import Weighted, WeightedRows
 from ps2stream.demo.texts import compose
 from ps2stream.demo.topics import TOPICS
-from ps2stream.demo.vocabulary import load_vocabulary
+from ps2stream.demo.vocabulary import Vocabulary, load_vocabulary
 from ps2stream.model.schemas import EVENTS, PUBLISH, SUBSCRIBE, UNSUBSCRIBE
 from ps2stream.model.square_region import KM_PER_DEGREE
 
@@ -29,6 +30,13 @@ _BUSY_SHARE = 0.05
 _RUSH = 16.0
 # The next shift goes where the people are that live farthest away, this share of all.
 _FAR_SHARE = 0.5
+
+
+@functools.cache
+def _world() -> tuple[Places, Vocabulary]:
+    """Load what all workloads draw from, and none of them changes."""
+    places = load_places()
+    return places, load_vocabulary(places.names)
 
 
 class BusyArea(NamedTuple):
@@ -47,9 +55,8 @@ class Workload:
         self._rng = np.random.default_rng(seed)
         # Of their own, so that who watches can shift while a publisher's thread makes events.
         self._shifts = np.random.default_rng([seed, 1])
-        self._places = load_places()
+        self._places, self._vocabulary = _world()
         self._elsewhere = np.arange(len(self._places.lat))
-        self._vocabulary = load_vocabulary(self._places.names)
         self._interests = Interests(self._vocabulary)
         taste = self._rng.gamma(_TASTE, size=(self._places.n_regions, len(TOPICS)))
         self._topics = WeightedRows(taste + 1e-6)
