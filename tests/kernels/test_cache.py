@@ -74,7 +74,8 @@ class Program:
         paths = {"PYTHONPATH": f"{self.directory}:{SOURCES}", "PS2STREAM_CACHE_DIR": str(self.cache)}
         return subprocess.Popen(
             [sys.executable, "-c", RUN],
-            env=kept | paths | environment,
+            # Python takes its own cache for current if length and second of the source are the same.
+            env=kept | paths | {"PYTHONDONTWRITEBYTECODE": "1"} | environment,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
