@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import fcntl
 import itertools
 import os
 from collections.abc import Iterator
@@ -56,6 +57,15 @@ def new_file(path: Path, data: bytes) -> bool:
             return False
         sync_directory(path.parent)
     return True
+
+
+@contextlib.contextmanager
+def locked(directory: Path) -> Iterator[None]:
+    """Be the only process of this host in a directory, which is made if need be; wait for others."""
+    directory.mkdir(parents=True, exist_ok=True)
+    with (directory / "lock").open("a") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield
 
 
 def sync_directory(directory: Path) -> None:

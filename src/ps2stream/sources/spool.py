@@ -15,7 +15,7 @@ from ps2stream.journal.packets import decode_publications
 from ps2stream.model.events import conform, not_late, nothing_rejected, split
 from ps2stream.model.schemas import PUBLICATIONS, REJECTED, UPDATES, empty
 from ps2stream.sources.source import Source, SourceBatch
-from ps2stream.store.contract import Store
+from ps2stream.store.contract import Store, delete_all
 
 #: Spools as rows of a DataFrame: what the tasks that write them return. A part is a prefix of the store.
 SPOOLS = pa.schema(
@@ -65,8 +65,7 @@ class Spool:
         return []
 
     def forget(self) -> None:
-        for key in self.store.list():
-            self.store.delete(key)
+        delete_all(self.store)
 
     def _read(self, key: str) -> Iterator[pa.RecordBatch]:
         yield from pa.ipc.open_stream(self.store.get(key))

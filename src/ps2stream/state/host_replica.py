@@ -13,17 +13,16 @@ may still read that: its files stay as they are until it lets go of them.
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import json
 import shutil
 import uuid
-from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import NamedTuple
 
 from ps2stream.arrays import MappedStorage
 from ps2stream.errors import StateError
+from ps2stream.files import locked
 from ps2stream.registry.index import Registry
 from ps2stream.registry.log import SubscriptionLog
 from ps2stream.roles.registrar import REGISTRY_NAME, ROUTING_NAMES, Registrar, follow
@@ -58,7 +57,7 @@ class HostReplica:
 
     def at(self, batch_id: int, routing: PlanNumbers) -> Replica:
         """Return what was decided up to a batch, which is routed by some plans."""
-        with self._locked():
+        with locked(self.directory):
             mark = self._read_mark()
             if mark is None or mark.upto < batch_id or mark.routing != routing:
                 mark = self._brought_to(mark, batch_id, routing)
@@ -100,13 +99,6 @@ class HostReplica:
 
     def _storage(self, mark: _Mark, name: str) -> MappedStorage:
         return MappedStorage(self.directory / mark.directory / name)
-
-    @contextlib.contextmanager
-    def _locked(self) -> Iterator[None]:
-        self.directory.mkdir(parents=True, exist_ok=True)
-        with (self.directory / "lock").open("a") as file:
-            fcntl.flock(file, fcntl.LOCK_EX)
-            yield
 
     @property
     def _mark_path(self) -> Path:

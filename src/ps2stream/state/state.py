@@ -31,7 +31,7 @@ from ps2stream.state.ledger import Ledger
 from ps2stream.state.mailbox import Mailbox
 from ps2stream.state.mapped_host import MappedHost
 from ps2stream.state.plans import Plans
-from ps2stream.store.contract import Store
+from ps2stream.store.contract import Store, delete_all
 from ps2stream.store.directory import DirectoryStore
 
 
@@ -177,9 +177,7 @@ class State:
         return DirectoryStore(self.host.spool(batch_id), durable=False)
 
     def drop_spool(self, batch_id: int) -> None:
-        store = self.spool(batch_id)
-        for key in store.list():
-            store.delete(key)
+        delete_all(self.spool(batch_id))
         shutil.rmtree(self.host.spool(batch_id), ignore_errors=True)
 
     def open_registry(self, name: str) -> Registry:

@@ -7,16 +7,15 @@ change, and sets it when they are whole again.
 
 from __future__ import annotations
 
-import contextlib
-import fcntl
 import os
 import shutil
-from collections.abc import Iterator
+from contextlib import AbstractContextManager
 from dataclasses import replace
 from pathlib import Path
 
 from ps2stream.arrays import MappedStorage
 from ps2stream.errors import StateError
+from ps2stream.files import locked
 from ps2stream.matching.contract import IndexSettings
 from ps2stream.matching.index import GI2
 from ps2stream.model.space import Grid
@@ -30,12 +29,8 @@ class WorkerHome:
         self._arrays = directory / "arrays"
         self._mark = directory / "clean"
 
-    @contextlib.contextmanager
-    def locked(self) -> Iterator[None]:
-        self._directory.mkdir(parents=True, exist_ok=True)
-        with (self._directory / "lock").open("a") as file:
-            fcntl.flock(file, fcntl.LOCK_EX)
-            yield
+    def locked(self) -> AbstractContextManager[None]:
+        return locked(self._directory)
 
     def open(self, settings: IndexSettings) -> tuple[GI2, int] | None:
         """Return the index and the batch up to which it has the log; None where it cannot be trusted.

@@ -63,6 +63,12 @@ class Store(Protocol):
         ...
 
 
+def delete_all(store: Store) -> None:
+    """Remove all blobs of a store, or of a part of one."""
+    for key in store.list():
+        store.delete(key)
+
+
 #: How the names of files begin and end that are still being written.
 STAGED_START, STAGED_END = ".", ".tmp"
 

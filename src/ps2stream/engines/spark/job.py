@@ -113,16 +113,17 @@ class MicroBatchJob:
         horizon = self.state.ledger.last_seq(batch_id - 1)
         self._snapshot_when_due(batch_id)
         self._prune_when_due()
+        reachable = self._reachable(sources, batch_id)
         registrar_started, decided_at = time.process_time(), time.time()
-        record, n_rejected = self._update(batch_id, sources, horizon)
+        record, n_rejected = self._update(batch_id, reachable, horizon)
         registrar_busy_s = time.process_time() - registrar_started
-        heard = self._match(self._context(batch_id, self._reachable(sources, batch_id), horizon))
+        heard = self._match(self._context(batch_id, reachable, horizon))
         self.state.ledger.finish(batch_id, max(horizon, *(source.last_seq for source in sources)))
         n_updates = sum(source.n_updates for source in sources)
         self._updates_since_snapshot += n_updates
         self._events_since_pruning += sum(map(n_events, sources))
         self._consumed = sources
-        if self.state.on_many_hosts:
+        if reachable is not sources:
             self.state.drop_spool(batch_id)
         adjustments = self._observe(record, decided_at, heard, n_updates)
         done = BatchDone(

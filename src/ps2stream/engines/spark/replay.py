@@ -34,6 +34,7 @@ from ps2stream.sinks.sink import Sink
 from ps2stream.sources.event_log import EventLog
 from ps2stream.sources.source import n_events
 from ps2stream.state.home_layout import HomeLayout
+from ps2stream.store.contract import delete_all
 from ps2stream.store.urls import is_url, store_at
 
 _APPEND_EVENTS = 20_000
@@ -67,8 +68,7 @@ def shared_files(scratch: Path, store: str, out: AnyPath) -> Iterator[ReplayFile
         if not is_url(out):
             ParquetSink.at(there).copy_to(ParquetSink.at(out))
     finally:
-        for key in shared.list():
-            shared.delete(key)
+        delete_all(shared)
 
 
 def replay_microbatch(

@@ -35,7 +35,7 @@ from ps2stream.partitioning.plan import Plan
 from ps2stream.planning.first_plan import first_plan, journal_sample, plan_of
 from ps2stream.sinks.parquet import ParquetSink
 from ps2stream.state.state import State
-from ps2stream.store.contract import Store
+from ps2stream.store.contract import delete_all
 from ps2stream.store.directory import DirectoryStore
 from ps2stream.store.urls import store_at
 
@@ -179,13 +179,8 @@ def _temporary_home(spark: SparkSession, store: AnyPath | None) -> str:
             "store=..., or PS2STREAM_STORE"
         )
     home = f"{str(store).rstrip('/')}/batch-{uuid.uuid4().hex}"
-    atexit.register(_emptied, store_at(home))
+    atexit.register(delete_all, store_at(home))
     return home
-
-
-def _emptied(store: Store) -> None:
-    for key in store.list():
-        store.delete(key)
 
 
 def read_matches(spark: SparkSession, out: AnyPath) -> DataFrame:
