@@ -46,10 +46,6 @@ class PinnedShuffle:
         values = self._context._jvm.PythonRDD.valueOfPair(joined)  # type: ignore[union-attr]
         return RDD(values, self._context, _SERIALIZER)
 
-    def close(self) -> None:
-        """Let go of the anchors."""
-        self._anchors.unpersist(False)
-
     def _shuffled(self, packets: RDD[Sent]) -> Any:
         packed: RDD[bytes] = packets.mapPartitions(_packed, preservesPartitioning=True)
         packed._bypass_serializer = True  # type: ignore[attr-defined]
