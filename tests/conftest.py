@@ -7,7 +7,9 @@ longer than most tests. The others are handed out by file: what the tests of a f
 from __future__ import annotations
 
 import functools
+import os
 import signal
+import uuid
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -19,6 +21,8 @@ from xdist.scheduler import LoadScopeScheduling
 
 from laws.engines import Engine, Inline, JobHome, MicroBatch
 from ps2stream.engines.spark.session import local_session
+from ps2stream.kafka.client import Kafka
+from ps2stream.kafka.topics import Topics
 from ps2stream.store.contract import Store
 from ps2stream.store.directory import DirectoryStore
 from ps2stream.store.memory import MemoryStore
@@ -55,6 +59,25 @@ def s3() -> Iterator[S3Server]:
     server.start()
     yield server
     server.stop()
+
+
+@pytest.fixture(scope="session")
+def kafka(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Kafka]:
+    """Start a broker when the first test asks for it; all processes of a run share one."""
+    from brokers import shared_broker
+
+    base = tmp_path_factory.getbasetemp()
+    with shared_broker(base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) as servers:
+        yield Kafka(servers)
+
+
+@pytest.fixture
+def topics(kafka: Kafka) -> Iterator[Topics]:
+    """Make the topics of a deployment of its own for a test."""
+    made = Topics(kafka, f"test-{uuid.uuid4().hex}")
+    made.create(3)
+    yield made
+    made.delete()
 
 
 @pytest.fixture(params=["directory", "memory", "s3"])

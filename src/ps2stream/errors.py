@@ -11,6 +11,7 @@
     ├── StateError           the state of a job is missing, foreign or damaged
     │   ├── MissingError         a store has nothing under a key
     │   └── FencedError          another driver has taken over the state
+    ├── BrokerError          a Kafka cluster cannot be reached, or refuses
     └── EngineError          a process that the engine needs has failed or ended
 
 A message says where, what was needed and what came; of a long string it quotes an excerpt
@@ -124,6 +125,10 @@ class MissingError(StateError):
 
 class FencedError(StateError):
     """Another driver has taken over the state; what this one wrote since does not count."""
+
+
+class BrokerError(PS2StreamError):
+    """A Kafka cluster cannot be reached, or refuses what was asked of it."""
 
 
 class EngineError(PS2StreamError):

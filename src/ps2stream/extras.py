@@ -18,6 +18,7 @@ EXTRAS = {
     "hypergraph": ("mtkahypar",),
     "calibrate": ("scipy",),
     "cluster": ("obstore",),
+    "kafka": ("confluent_kafka",),
 }
 
 

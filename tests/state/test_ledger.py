@@ -64,7 +64,7 @@ def test_a_batch_is_the_newest_until_a_later_one_is_decided_or_a_snapshot_stands
     ledger.check_newest(0)
     ledger.finish(0, 10)
     ledger.check_newest(0)  # Spark may run it once more
-    ledger.begin(BatchRange(1, 1, 2))
+    ledger.begin(BatchRange(1, (1,), (2,)))
     ledger.check_newest(0)
     ledger.decide(1, None, ROUTING)
     with pytest.raises(StateError, match=r"batch 0 is over: .* up to batch 1"):
@@ -95,13 +95,13 @@ def test_a_batch_that_has_begun_keeps_its_range(store: Store) -> None:
     ledger = ledger_in(store)
     assert ledger.begun() is None
     assert ledger.finished() == -1
-    ledger.begin(BatchRange(0, 3, 9))
-    assert ledger_in(store).begun() == BatchRange(0, 3, 9)
+    ledger.begin(BatchRange(0, (3,), (9,)))
+    assert ledger_in(store).begun() == BatchRange(0, (3,), (9,))
     ledger.decide(0, None, ROUTING)
     ledger.finish(0, 40)
-    assert (ledger_in(store).begun(), ledger.finished()) == (BatchRange(0, 3, 9), 0)
-    ledger.begin(BatchRange(1, 9, 10))
-    assert (ledger.begun(), ledger.finished(), ledger.decided()) == (BatchRange(1, 9, 10), 0, 0)
+    assert (ledger_in(store).begun(), ledger.finished()) == (BatchRange(0, (3,), (9,)), 0)
+    ledger.begin(BatchRange(1, (9,), (10,)))
+    assert (ledger.begun(), ledger.finished(), ledger.decided()) == (BatchRange(1, (9,), (10,)), 0, 0)
     assert ledger.last_seq() == 40
 
 

@@ -16,7 +16,10 @@ import pyarrow as pa
 from ps2stream.deployment.home import Home
 from ps2stream.deployment.line_reader import MAX_LINES
 from ps2stream.deployment.live_subscriptions import live_subscriptions
-from ps2stream.deployment.records import (
+from ps2stream.errors import PS2StreamError, quoted
+from ps2stream.journal import Journal
+from ps2stream.model.events import check_publications, rejection
+from ps2stream.model.records import (
     BadRecordError,
     Origin,
     Row,
@@ -25,9 +28,6 @@ from ps2stream.deployment.records import (
     subscription_row,
     unsubscription_row,
 )
-from ps2stream.errors import PS2StreamError, quoted
-from ps2stream.journal import Journal
-from ps2stream.model.events import check_publications, rejection
 from ps2stream.model.schemas import EVENTS, PUBLICATIONS, PUBLISH, SUBSCRIBE, UNSUBSCRIBE, UPDATES
 from ps2stream.roles.update_compiler import compile_updates
 from ps2stream.text.tokenizer import Tokenizer

@@ -10,10 +10,10 @@ from typing import Any, TypeAlias
 from ps2stream.deployment.home import Home
 from ps2stream.deployment.intake import Accepted, Checked, Fault, Intake, OriginRows, RecordKind, check
 from ps2stream.deployment.line_reader import MAX_LINES
-from ps2stream.deployment.records import BadRecordError, Origin, features_in
 from ps2stream.errors import Rejected
 from ps2stream.journal import Journal
 from ps2stream.model.publications import Publication
+from ps2stream.model.records import BadRecordError, Origin, features_in
 from ps2stream.model.rejections import OnRejected, check_choice, raise_rejected
 from ps2stream.model.space import Region
 from ps2stream.model.subscriptions import Subscription

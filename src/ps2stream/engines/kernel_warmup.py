@@ -18,6 +18,7 @@ from ps2stream.model.schemas import EVENTS, PUBLISH, SUBSCRIBE, UNSUBSCRIBE
 from ps2stream.partitioning.load import STANDARD_COSTS
 from ps2stream.planning.first_plan import first_plan
 from ps2stream.roles.worker_host import fetching
+from ps2stream.sinks.partitions import partitions_of
 
 _WORLD = {"min_lon": -180.0, "min_lat": -90.0, "max_lon": 180.0, "max_lat": 90.0}
 _EVENTS = [
@@ -42,6 +43,7 @@ def warm() -> None:
         for worker in engine.workers:
             worker.index.compacted(0)
         engine.registrar.registry.compacted(0)
+        partitions_of(events.column("id"), 2)
         _adjust(engine, controller.recent)
 
 

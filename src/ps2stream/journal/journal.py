@@ -7,6 +7,7 @@ import os
 import sqlite3
 import threading
 import time
+import uuid
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,7 +18,7 @@ import numpy as np
 import pyarrow as pa
 
 from ps2stream.errors import JournalError
-from ps2stream.files import AnyPath, absolute
+from ps2stream.files import AnyPath, absolute, new_file
 from ps2stream.journal import database
 from ps2stream.journal.packets import (
     JournalPacket,
@@ -31,6 +32,7 @@ from ps2stream.model.events import conform
 from ps2stream.model.schemas import EVENTS
 
 FILE_NAME = "journal.sqlite"
+ID_NAME = "id"
 
 #: What is appended without numbers of its own.
 _UNNUMBERED = EVENTS.remove(EVENTS.get_field_index("seq"))
@@ -113,6 +115,13 @@ class Journal:
 
     def __reduce__(self) -> NoReturn:
         raise JournalError(f"a journal cannot be sent to another process; open {self._path.parent} there")
+
+    def identity(self) -> str:
+        """Return what tells this journal from all others, also from one that takes its place."""
+        path = self._path.with_name(ID_NAME)
+        if not path.exists():  # of a journal that an earlier version made
+            new_file(path, uuid.uuid4().hex.encode())
+        return path.read_text()
 
     def append(self, events: pa.RecordBatch | pa.Table) -> Appended:
         """Append events in row order, all or none; a column ``seq`` is ignored, the journal numbers them.

@@ -10,8 +10,10 @@ from dataclasses import dataclass, replace
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from ps2stream.arrow import concat
 from ps2stream.errors import JournalError
-from ps2stream.model.schemas import EVENTS, PUBLICATIONS, PUBLISH, UPDATES
+from ps2stream.model.events import as_events
+from ps2stream.model.schemas import PUBLICATIONS, PUBLISH, UPDATES
 
 _NO_PUBLICATIONS = pa.RecordBatch.from_pylist([], schema=PUBLICATIONS)
 _NO_UPDATES = pa.RecordBatch.from_pylist([], schema=UPDATES)
@@ -145,17 +147,7 @@ def decode_updates(blob: bytes | None) -> pa.RecordBatch:
 def decode_events(packet: JournalPacket) -> pa.RecordBatch:
     """Decode both halves of a packet as whole events, in the order of their seq."""
     publications, updates = decode_publications(packet.publications), decode_updates(packet.updates)
-    publishes = pa.repeat(pa.scalar(PUBLISH, pa.string()), publications.num_rows)
-    columns = []
-    for field in EVENTS:
-        upper = publications.column(field.name) if field.name in PUBLICATIONS.names else None
-        lower = updates.column(field.name) if field.name in UPDATES.names else None
-        if field.name == "op":
-            upper = publishes
-        upper = pa.nulls(publications.num_rows, field.type) if upper is None else upper
-        lower = pa.nulls(updates.num_rows, field.type) if lower is None else lower
-        columns.append(pa.concat_arrays([upper, lower]))
-    events = pa.RecordBatch.from_arrays(columns, schema=EVENTS)
+    events = concat([as_events(publications, PUBLISH), as_events(updates)])
     return events.sort_by("seq") if publications.num_rows and updates.num_rows else events
 
 

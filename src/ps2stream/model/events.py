@@ -107,6 +107,19 @@ def split(events: pa.RecordBatch) -> tuple[pa.RecordBatch, pa.RecordBatch]:
     return publications, updates
 
 
+def as_events(half: pa.RecordBatch, op: str | None = None) -> pa.RecordBatch:
+    """Return publications or updates as whole events; ``op`` where they have no such column."""
+    columns = []
+    for field in EVENTS:
+        if field.name in half.schema.names:
+            columns.append(half.column(field.name))
+        elif field.name == "op":
+            columns.append(pa.repeat(pa.scalar(op, pa.string()), half.num_rows))
+        else:
+            columns.append(pa.nulls(half.num_rows, field.type))
+    return pa.RecordBatch.from_arrays(columns, schema=EVENTS)
+
+
 def in_order(events: pa.RecordBatch, high_water: int) -> tuple[pa.RecordBatch, pa.RecordBatch, int]:
     """Keep the events whose seq is above all before it; return (kept, rejected, new high-water mark)."""
     seq = events.column("seq")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
@@ -12,8 +13,8 @@ from ps2stream.arrow import ragged_of
 from ps2stream.config import Settings
 from ps2stream.journal import Journal
 from ps2stream.journal.packets import decode_events
-from ps2stream.model.events import check_publications, in_order, split
-from ps2stream.model.schemas import BEFORE_ALL_SEQS
+from ps2stream.model.events import as_events, check_publications, in_order, split
+from ps2stream.model.schemas import BEFORE_ALL_SEQS, PUBLISH
 from ps2stream.partitioning import partitioner_named
 from ps2stream.partitioning.load import Costs
 from ps2stream.partitioning.plan import Plan
@@ -22,6 +23,7 @@ from ps2stream.planning.sampling import Mix, draw
 from ps2stream.registry.segments import bounds_of
 from ps2stream.roles.update_compiler import compile_updates
 from ps2stream.sources.event_log import EventLog
+from ps2stream.sources.feed import Feed
 
 _READ_EVENTS = 65_536
 
@@ -70,6 +72,26 @@ def journal_sample(directory: Path, settings: Settings) -> Sample:
     more is (Sec. V-B, global adjustment).
     """
     return sample_from(_events_of(directory), settings)
+
+
+def feed_sample(feed: Feed, settings: Settings) -> Sample:
+    """Draw a sample from the beginning of what a feed holds by now; the same holds as for a journal."""
+    return sample_from(_events_within(feed, settings.sample_prefix_events), settings)
+
+
+def _events_within(feed: Feed, n_events: int) -> Iterator[pa.RecordBatch]:
+    after = feed.beginning()
+    while n_events > 0 and (upto := feed.end_within(after, n_events)) != after:
+        n_read = 0
+        for source in feed.sources(after, upto, 1):
+            for batch in itertools.chain(
+                (as_events(part.updates) for part in source.updates()),
+                (as_events(part.publications, PUBLISH) for part in source.publications()),
+            ):
+                n_read += batch.num_rows
+                yield batch
+        feed.learned(n_read)
+        after, n_events = upto, n_events - max(1, n_read)
 
 
 def _events_of(directory: Path) -> Iterator[pa.RecordBatch]:

@@ -6,12 +6,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-import pyarrow as pa
-
 from ps2stream.journal import Journal, JournalPacket, PacketSpan
 from ps2stream.journal.packets import decode_publications, decode_updates
-from ps2stream.model.events import rejected_records
-from ps2stream.sources.source import SourceBatch
+from ps2stream.model.events import nothing_rejected, rejected_records
+from ps2stream.sources.source import SourceBatch, UpdateBatch
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,10 +23,14 @@ class JournalRange:
     n_updates: int
     last_seq: int
 
-    def updates(self) -> Iterator[pa.RecordBatch]:
+    @property
+    def is_local(self) -> bool:
+        return True
+
+    def updates(self) -> Iterator[UpdateBatch]:
         for packet in self._packets(publications=False):
             if packet.updates is not None:
-                yield decode_updates(packet.updates)
+                yield UpdateBatch(decode_updates(packet.updates), nothing_rejected())
 
     def publications(self) -> Iterator[SourceBatch]:
         for packet in self._packets():

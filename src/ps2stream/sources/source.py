@@ -15,8 +15,20 @@ class SourceBatch(NamedTuple):
     rejected: pa.RecordBatch
 
 
+class UpdateBatch(NamedTuple):
+    """Subscribe and unsubscribe events, and records that could not be read as such."""
+
+    updates: pa.RecordBatch
+    rejected: pa.RecordBatch
+
+
 class Source(Protocol):
-    """Some events of a batch; whoever has it, in whatever process of the host, reads the same."""
+    """Some events of a batch; whoever has it, in whatever process that can reach them, reads the same."""
+
+    @property
+    def is_local(self) -> bool:
+        """Say whether only processes of one host can read it, wherever the state of the job is."""
+        ...
 
     @property
     def n_publications(self) -> int: ...
@@ -29,8 +41,8 @@ class Source(Protocol):
         """Return the last seq of these events; of none, that of the batches before."""
         ...
 
-    def updates(self) -> Iterator[pa.RecordBatch]:
-        """Read subscribe and unsubscribe events (schema UPDATES)."""
+    def updates(self) -> Iterator[UpdateBatch]:
+        """Read subscribe and unsubscribe events (schema UPDATES), and what is none (schema REJECTED)."""
         ...
 
     def publications(self) -> Iterator[SourceBatch]:

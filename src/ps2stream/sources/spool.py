@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 from ps2stream.journal.packets import decode_publications
 from ps2stream.model.events import conform, not_late, nothing_rejected, split
 from ps2stream.model.schemas import PUBLICATIONS, REJECTED, UPDATES, empty
-from ps2stream.sources.source import Source, SourceBatch
+from ps2stream.sources.source import Source, SourceBatch, UpdateBatch
 from ps2stream.store.contract import Store, delete_all
 
 #: Spools as rows of a DataFrame: what the tasks that write them return. A part is a prefix of the store.
@@ -51,8 +51,14 @@ class Spool:
             [{"part": part, **counts, "last_seq": self.last_seq}], schema=SPOOLS
         )
 
-    def updates(self) -> Iterator[pa.RecordBatch]:
-        yield from self._read(_UPDATES_KEY)
+    @property
+    def is_local(self) -> bool:
+        """Say no: a spool is where the state of its job is (``State.spool``)."""
+        return False
+
+    def updates(self) -> Iterator[UpdateBatch]:
+        for batch in self._read(_UPDATES_KEY):
+            yield UpdateBatch(batch, nothing_rejected())
 
     def publications(self) -> Iterator[SourceBatch]:
         for batch in self._read(_PUBLICATIONS_KEY):
@@ -92,7 +98,7 @@ def copied(source: Source, store: Store) -> Spool:
     """Copy the events of a source to an empty part of a store, which other hosts can read, too."""
     no_publications, no_updates = empty(PUBLICATIONS), empty(UPDATES)
     publications = (_Kinds(part.publications, no_updates, part.rejected) for part in source.publications())
-    updates = (_Kinds(no_publications, batch, nothing_rejected()) for batch in source.updates())
+    updates = (_Kinds(no_publications, *batch) for batch in source.updates())
     written = _written(itertools.chain(publications, updates), store, source.last_seq)
     return replace(written, last_seq=source.last_seq)
 

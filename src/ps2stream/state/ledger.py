@@ -2,7 +2,7 @@
 
 Of each batch three things become true, in this order, and stay true:
 
-    begun      which events it has is settled: a range of the journal
+    begun      which events it has is settled: a range of its feed, such as a journal
     decided    what it begins, ends and moves, and by which plans it is routed, is settled
     finished   its matches and rejected records are in the sink, and its last seq is known
 
@@ -30,7 +30,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 
@@ -38,6 +38,7 @@ from ps2stream.errors import MissingError, StateError
 from ps2stream.model.schemas import BEFORE_ALL_SEQS
 from ps2stream.registry.log import SubscriptionLog
 from ps2stream.routing.routing import PlanNumbers
+from ps2stream.sources.feed import Offsets
 from ps2stream.store.contract import Store
 
 #: The number of the batch before the first.
@@ -48,23 +49,25 @@ _MOST_EPOCHS = 1_000
 
 
 class BatchRange(NamedTuple):
-    """Which events a batch has: those of the packets ``(after, upto]`` of its journal."""
+    """Which events a batch has: those of its feed from one place to another (``sources/feed.py``)."""
 
     batch_id: int
-    after: int
-    upto: int
+    after: Offsets
+    upto: Offsets
 
 
 class _Notes(NamedTuple):
     """What the file says: the last batch that left the log as it was, last seqs by batch, a range.
 
-    ``epochs``: those that began, and the batch that was decided last when each did.
+    ``epochs``: those that began, and the batch that was decided last when each did. ``feed``: whose events
+    they are.
     """
 
     unchanged: int
     last_seqs: dict[int, int]
     begun: BatchRange | None
     epochs: tuple[tuple[int, int], ...] = ()
+    feed: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +80,21 @@ class Ledger:
     store: Store
     log: SubscriptionLog
     epoch: int = 0
+
+    def bind(self, feed: str) -> None:
+        """Note whose events the batches have; raise if those before had another's.
+
+        Places of one feed say nothing of another: a journal that was removed and made anew would lose its
+        first events, or have some of them twice.
+        """
+        notes = self._read()
+        if notes.feed is None:
+            self._write(notes._replace(feed=feed))
+        elif notes.feed != feed:
+            raise StateError(
+                f"the state in {self.store.location()} belongs to the events of {notes.feed}; got {feed}. "
+                "Use the same journal or topics, or another state"
+            )
 
     def begin(self, batch: BatchRange) -> None:
         """Settle which events a batch has."""
@@ -152,9 +170,8 @@ class Ledger:
         try:
             said = json.loads(bytes(self.store.get(self._key)))
             last_seqs = {int(batch): int(seq) for batch, seq in said["last_seqs"].items()}
-            begun = None if said["begun"] is None else BatchRange(*map(int, said["begun"]))
             epochs = tuple((int(epoch), int(decided)) for epoch, decided in said.get("epochs", ()))
-            return _Notes(int(said["unchanged"]), last_seqs, begun, epochs)
+            return _Notes(int(said["unchanged"]), last_seqs, _begun(said["begun"]), epochs, said.get("feed"))
         except MissingError:
             return _Notes(BEFORE_ALL, {}, None)
         except (StateError, ValueError, TypeError, KeyError, AttributeError) as error:
@@ -162,6 +179,15 @@ class Ledger:
 
     def _write(self, notes: _Notes) -> None:
         self.store.put(self._key, json.dumps(notes._asdict()).encode())
+
+
+def _begun(said: list[Any] | None) -> BatchRange | None:
+    if said is None:
+        return None
+    batch_id, *places = said
+    # Earlier versions knew journals only, and wrote a position as a number.
+    after, upto = ((place,) if isinstance(place, int) else tuple(map(int, place)) for place in places)
+    return BatchRange(int(batch_id), after, upto)
 
 
 def _last_seq(notes: _Notes, batch_id: int | None) -> int:

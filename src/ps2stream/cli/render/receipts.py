@@ -8,9 +8,9 @@ from collections.abc import Iterable, Iterator
 from ps2stream.cli.render.output import brief, note, pointer, print_json, safe
 from ps2stream.cli.render.printable import counted
 from ps2stream.deployment.intake import Accepted, Fault, Intake, RecordKind
-from ps2stream.deployment.records import Origin
 from ps2stream.errors import ExpressionError
 from ps2stream.model.expressions import parse
+from ps2stream.model.records import Origin
 
 
 class PrintedReceipts:

@@ -4,8 +4,9 @@
     stages           the roles as Spark runs them
     pinned_shuffle   packets to workers that stay on their hosts
     stream           start the engine on a journal, or on a DataFrame of the user's own
+    kafka_stream     start it on topics of Kafka
     held_state       the state of a stream, while one driver holds it
-    journal_batches  which events a micro-batch of a journal has
+    batches          which events a micro-batch has
     query            what runs batches in the background: a loop of ours, or Structured Streaming
     running_stream   a stream that goes on by itself when a process of Spark dies
     source           a journal as a Spark stream, for those who want the events themselves

@@ -105,11 +105,11 @@ class MicroBatchJob:
         if self.state.on_many_hosts:
             self._pinned = PinnedShuffle(self.spark.sparkContext, self.settings.n_workers)
 
-    def process(self, sources: tuple[Source, ...], batch_id: int) -> None:
-        """Run one micro-batch."""
+    def process(self, sources: tuple[Source, ...], batch_id: int) -> int:
+        """Run one micro-batch; return how many events it had."""
         started = time.monotonic()
         if not sources:
-            return
+            return 0
         horizon = self.state.ledger.last_seq(batch_id - 1)
         self._snapshot_when_due(batch_id)
         self._prune_when_due()
@@ -140,6 +140,8 @@ class MicroBatchJob:
         self._status_is_old = True
         self.tell_status(now=False)
         self.on_batch(done)
+        dispatchers = (report for report in heard.reports if isinstance(report, DispatcherReport))
+        return n_updates + sum(report.n_publications + report.n_rejected for report in dispatchers)
 
     def process_events(self, batch: DataFrame, batch_id: int) -> None:
         """Run one micro-batch of events of any origin: spool them on this host, then as above.
@@ -155,7 +157,7 @@ class MicroBatchJob:
 
     def _reachable(self, sources: tuple[Source, ...], batch_id: int) -> tuple[Source, ...]:
         """Return sources that the hosts of all tasks can read: of a journal of this host, copies."""
-        if not self.state.on_many_hosts or all(isinstance(source, Spool) for source in sources):
+        if not self.state.on_many_hosts or not any(source.is_local for source in sources):
             return sources
         self.state.drop_spool(batch_id)
         store = self.state.spool(batch_id)
@@ -252,14 +254,14 @@ class MicroBatchJob:
         self, batch_id: int, sources: tuple[Source, ...], horizon: int
     ) -> tuple[pa.RecordBatch, list[pa.RecordBatch]]:
         if sum(source.n_updates for source in sources) <= _COMPILE_HERE:
-            parts = [
-                compile_updates(batch, self._tokenizer) for source in sources for batch in source.updates()
-            ]
-        else:
-            compile_stage = CompileUpdates(self._context(batch_id, sources, horizon))
-            return _parted(self._dispatchers.mapPartitionsWithIndex(compile_stage).collect())
-        compiled = [empty(COMPILED_UPDATES), *(part for part, _ in parts)]
-        return concat(compiled), [rejected for _, rejected in parts]
+            compiled, rejected = [empty(COMPILED_UPDATES)], [nothing_rejected()]
+            for updates, unread in (batch for source in sources for batch in source.updates()):
+                valid, malformed = compile_updates(updates, self._tokenizer)
+                compiled.append(valid)
+                rejected += [unread, malformed]
+            return concat(compiled), rejected
+        compile_stage = CompileUpdates(self._context(batch_id, sources, horizon))
+        return _parted(self._dispatchers.mapPartitionsWithIndex(compile_stage).collect())
 
     def _match(self, context: BatchContext) -> Heard:
         sent = self._dispatchers.mapPartitionsWithIndex(Dispatch(context))

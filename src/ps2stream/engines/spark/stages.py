@@ -116,11 +116,12 @@ class CompileUpdates:
         _exhaust(nothing)
         tokenizer = _tokenizer(self.context.settings.stop_words)
         for source in self.context.part(number):
-            for updates in source.updates():
-                compiled, rejected = compile_updates(updates, tokenizer)
+            for updates, unread in source.updates():
+                compiled, malformed = compile_updates(updates, tokenizer)
                 yield Packet(PacketKind.COMPILED, encode(compiled))
-                if rejected.num_rows:
-                    yield Packet(PacketKind.REJECTED_RECORDS, encode(rejected))
+                for rejected in (unread, malformed):
+                    if rejected.num_rows:
+                        yield Packet(PacketKind.REJECTED_RECORDS, encode(rejected))
         _freeze_once()
 
 

@@ -8,9 +8,9 @@ import os
 import shutil
 import tempfile
 import uuid
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
+from dataclasses import dataclass
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
@@ -19,10 +19,10 @@ from pyspark.sql.pandas.types import from_arrow_schema
 from ps2stream.adjusting.controller import Controller, controller_of
 from ps2stream.config import Settings
 from ps2stream.engines.kernel_warmup import warm
+from ps2stream.engines.spark.batches import Batches
 from ps2stream.engines.spark.dataframes import check_events
 from ps2stream.engines.spark.held_state import held_state, is_local
 from ps2stream.engines.spark.job import SNAPSHOT_EVERY, BatchDone, MicroBatchJob
-from ps2stream.engines.spark.journal_batches import JournalBatches
 from ps2stream.engines.spark.query import BatchLoop, StructuredQuery
 from ps2stream.engines.spark.running_stream import OnBatch, RunningStream, Started, running
 from ps2stream.engines.spark.stages import ReadMatches
@@ -32,9 +32,12 @@ from ps2stream.journal import Journal
 from ps2stream.model.events import conform
 from ps2stream.model.schemas import EVENTS, MATCHES, PUBLISH, empty
 from ps2stream.partitioning.plan import Plan
+from ps2stream.partitioning.sample import Sample
 from ps2stream.planning.first_plan import first_plan, journal_sample, plan_of
 from ps2stream.sinks.parquet import ParquetSink
-from ps2stream.state.state import State
+from ps2stream.sinks.sink import Sink
+from ps2stream.sources.feed import Feed
+from ps2stream.sources.journal_feed import JournalFeed
 from ps2stream.store.contract import delete_all
 from ps2stream.store.directory import DirectoryStore
 from ps2stream.store.urls import store_at
@@ -42,6 +45,23 @@ from ps2stream.store.urls import store_at
 
 def _ignore(done: BatchDone) -> None:
     """Take notice of nothing."""
+
+
+@dataclass(frozen=True, slots=True)
+class StreamOptions:
+    """How a stream runs, apart from its settings.
+
+    ``plan``: for the first start. ``interval_s``: from the start of a batch to that of the next. ``prune``:
+    drop events where they come from once they are processed. ``snapshot_every``: after this many updates, or
+    as many as there are subscriptions, a snapshot replaces the subscription log. ``controller``: who adjusts
+    the load, if not the one that the settings ask for.
+    """
+
+    plan: Plan | None = None
+    interval_s: float = 0.0
+    prune: bool = False
+    snapshot_every: int = SNAPSHOT_EVERY
+    controller: Controller | None = None
 
 
 @contextlib.contextmanager
@@ -67,27 +87,58 @@ def journal_stream(
     that the settings ask for.
     """
     journal = absolute(journal)
-    sink = ParquetSink.at(out)
+    with Journal.open(journal) as opened:
+        feed = JournalFeed(opened, journal)
+        options = StreamOptions(plan, interval_s, prune, snapshot_every, controller)
+        with feed_stream(
+            spark,
+            feed,
+            (state, ParquetSink.at(out)),
+            settings,
+            options,
+            on_batch,
+            lambda: journal_sample(journal, settings),
+        ) as stream:
+            yield stream
+
+
+@contextlib.contextmanager
+def feed_stream(
+    spark: SparkSession,
+    feed: Feed,
+    where: tuple[AnyPath, Sink],
+    settings: Settings,
+    options: StreamOptions,
+    on_batch: OnBatch,
+    sample: Callable[[], Sample],
+) -> Iterator[RunningStream]:
+    """Run the stream of any feed; ``where``: the place of the state, and the sink.
+
+    ``sample``: what the first plan is made from where none is given.
+    """
+    state, sink = where
     with (
-        Journal.open(journal) as opened,
         held_state(spark.sparkContext, state) as held,
         ThreadPoolExecutor(1, "replanning") as background,
     ):
 
         def start(on_done: OnBatch) -> Started:
+            mine = held()
+            if not mine.job_file.exists():
+                mine.create(options.plan or plan_of(sample(), settings), settings)
             job = MicroBatchJob(
                 spark,
-                _begun(held(), journal, settings, plan),
+                mine.open(settings),
                 settings,
                 sink,
                 on_done,
-                snapshot_every,
-                prune_journal=prune,
-                controller=controller or controller_of(settings, background),
+                options.snapshot_every,
+                prune_journal=options.prune,
+                controller=options.controller or controller_of(settings, background),
             )
             job.start()
-            batches = JournalBatches(job, opened, journal)
-            return job, BatchLoop(spark.sparkContext, batches.process_next, interval_s)
+            batches = Batches(job, feed)
+            return job, BatchLoop(spark.sparkContext, batches.process_next, options.interval_s)
 
         background.submit(warm)  # what the driver itself will need for the first adjustment
         with running(start, on_batch) as stream:
@@ -198,13 +249,6 @@ def stream_matches(spark: SparkSession, out: AnyPath) -> DataFrame:
     sink = ParquetSink.at(out)
     sink.finish()  # Spark follows only what exists
     return spark.readStream.schema(from_arrow_schema(MATCHES)).parquet(sink.matches.location())
-
-
-def _begun(state: State, journal: Path, settings: Settings, plan: Plan | None) -> State:
-    """Open the state of a job; make it with the first start."""
-    if not state.job_file.exists():
-        state.create(plan or plan_of(journal_sample(journal, settings), settings), settings)
-    return state.open(settings)
 
 
 def some_of_both(events: DataFrame, n_events: int) -> pa.RecordBatch:

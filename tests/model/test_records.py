@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ps2stream.deployment.records import BadRecordError, Origin, objects_in, publication_row, subscription_row
+from ps2stream.model.records import BadRecordError, Origin, objects_in, publication_row, subscription_row
 
 SQUARE = [[0, 0], [2, 0], [2, 1], [0, 1], [0, 0]]
 

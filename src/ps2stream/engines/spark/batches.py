@@ -1,28 +1,26 @@
-"""The batches of a journal: which events each has, whatever happened before."""
+"""The batches of a feed: which events each has, whatever happened before."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from pathlib import Path
 
 from ps2stream.engines.spark.job import MicroBatchJob
-from ps2stream.journal import Journal
-from ps2stream.sources.journal_range import journal_ranges
+from ps2stream.sources.feed import Feed
 from ps2stream.state.ledger import BatchRange
 
 
 @dataclass(slots=True)
-class JournalBatches:
-    """Let a job process a journal, a batch at a time."""
+class Batches:
+    """Let a job process a feed, a batch at a time."""
 
     job: MicroBatchJob
-    journal: Journal
-    directory: Path
+    feed: Feed
     _done: BatchRange | None = field(init=False)
     _cut_off: BatchRange | None = None
 
     def __post_init__(self) -> None:
         ledger = self.job.state.ledger
+        ledger.bind(self.feed.identity)
         self._done = ledger.begun()
         if self._done is not None and self._done.batch_id > ledger.finished():
             self._cut_off = self._done
@@ -33,19 +31,18 @@ class JournalBatches:
         if batch is None:
             self.job.tell_status(now=False)  # what the last batch was too early for
             return False
-        n_parts = self.job.settings.n_dispatchers
-        self.job.process(
-            tuple(journal_ranges(self.directory, batch.after, batch.upto, n_parts)), batch.batch_id
-        )
+        self.feed.settled(*batch)
+        sources = self.feed.sources(batch.after, batch.upto, self.job.settings.n_dispatchers)
+        self.feed.learned(self.job.process(sources, batch.batch_id))
         self._done, self._cut_off = batch, None
         return True
 
     def _next(self) -> BatchRange | None:
-        """Begin a batch, if the journal has anything for one."""
-        # Where a journal was pruned before its first batch, that begins with what is left.
-        after = self._done.upto if self._done else self.journal.oldest() - 1
-        upto = self.journal.end_within(after, self.job.settings.batch_events)
-        if upto <= after:
+        """Begin a batch, if the feed has anything for one."""
+        # Where a feed was pruned before its first batch, that begins with what is left.
+        after = self._done.upto if self._done else self.feed.beginning()
+        upto = self.feed.end_within(after, self.job.settings.batch_events)
+        if upto == after:
             return None
         batch = BatchRange(self._done.batch_id + 1 if self._done else 0, after, upto)
         self.job.state.ledger.begin(batch)

@@ -1,0 +1,115 @@
+"""A Kafka cluster: where its brokers are, and how a client of ours talks to it.
+
+Settings of clients (security above all) come from a properties file that every process reads by itself, so
+that no password is kept, sent or printed by us: the file has to be at the same path on every host.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from confluent_kafka import Consumer, KafkaException, Producer
+from confluent_kafka.admin import AdminClient
+
+from ps2stream.errors import BrokerError, ConfigError
+
+#: How long brokers may be away before that is an error. What waits for them tries again until then.
+PATIENCE_S = 120.0
+
+_SILENT = logging.Logger("ps2stream.kafka", logging.CRITICAL + 1)
+
+
+@dataclass(frozen=True, slots=True)
+class Kafka:
+    """Brokers by ``host:port,...``; a process may send it to another, on any host.
+
+    ``properties``: a file of librdkafka's settings, ``name=value`` a line, such as ``security.protocol``,
+    ``sasl.mechanism``, ``sasl.username``, ``sasl.password`` and ``ssl.ca.location``.
+    """
+
+    servers: str
+    properties: str | None = None
+
+    def consumer(self, **settings: str | int | bool) -> Consumer:
+        """Return a consumer that sees what was committed, and nothing else."""
+        defaults = {
+            "enable.auto.commit": False,
+            "isolation.level": "read_committed",
+            "auto.offset.reset": "error",
+            "allow.auto.create.topics": False,
+            "fetch.wait.max.ms": 50,
+            # A batch waits for its records: the client's second between two attempts would be most of it.
+            "fetch.error.backoff.ms": 20,
+            "fetch.queue.backoff.ms": 1,
+        }
+        with self.telling("connect"):
+            return Consumer(self._settings({**defaults, **_dotted(settings)}))
+
+    def producer(self, **settings: str | int | bool) -> Producer:
+        """Return a producer whose records arrive once and in order."""
+        defaults = {"enable.idempotence": True, "linger.ms": 5, "compression.type": "lz4"}
+        with self.telling("connect"):
+            return Producer(self._settings({**defaults, **_dotted(settings)}))
+
+    def admin(self) -> AdminClient:
+        with self.telling("connect"):
+            return AdminClient(self._settings({}))
+
+    @contextlib.contextmanager
+    def telling(self, doing: str) -> Iterator[None]:
+        """Say in our words what brokers or their client complain of."""
+        try:
+            yield
+        except KafkaException as error:
+            raise BrokerError(f"cannot {doing} at Kafka {self.servers}: {reason_of(error)}") from error
+
+    def _settings(self, own: dict[str, Any]) -> dict[str, Any]:
+        given = {} if self.properties is None else read_properties(Path(self.properties))
+        # What the client prints about brokers that are away, or about being fenced, is for whoever waits.
+        return {
+            "client.id": "ps2stream",
+            **own,
+            **given,
+            "bootstrap.servers": self.servers,
+            "logger": _SILENT,
+            "error_cb": _ignored,
+        }
+
+
+def read_properties(path: Path) -> dict[str, str]:
+    """Read ``name=value`` lines; empty ones and those that begin with # or ! are comments."""
+    try:
+        lines = path.read_text(encoding="utf-8").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigError(f"the properties of Kafka in {path} cannot be read: {error}") from error
+    found = {}
+    for number, line in enumerate(lines, 1):
+        words = line.strip()
+        if not words or words[0] in "#!":
+            continue
+        name, equals, value = words.partition("=")
+        if not equals or not name.strip():
+            # Without the line itself: it may be a password.
+            raise ConfigError(f"{path}, line {number}: must be name=value")
+        found[name.strip()] = value.strip()
+    return found
+
+
+def reason_of(error: KafkaException) -> str:
+    """Return what a client says, without the number of the error."""
+    said = error.args[0] if error.args else error
+    return str(said.str() if hasattr(said, "str") else said)
+
+
+def _dotted(settings: dict[str, Any]) -> dict[str, Any]:
+    """Write the names of settings as the client has them, which are no names of Python's."""
+    return {name.replace("_", "."): value for name, value in settings.items()}
+
+
+def _ignored(error: object) -> None:
+    """Leave it to who waits: brokers that are away may be back soon."""

@@ -1,0 +1,224 @@
+"""From records of Kafka to events: JSON or GeoJSON of any producer, and packets of Arrow.
+
+A value is a packet if it begins as an Arrow IPC stream does, else it is JSON. Publications that come as plain
+JSON objects, the usual case, are read by Arrow's own reader, all at once; what that cannot take (GeoJSON, ids
+that are numbers, what is no JSON) is read one by one, by the rules of ``model/records.py``. Both ways come to
+the same. What cannot be read is rejected with the place of the record, and the others go on.
+"""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.json as pj
+
+from ps2stream.arrow import concat
+from ps2stream.errors import SchemaError
+from ps2stream.kafka.numbering import MAX_ROWS, NumberedSpan
+from ps2stream.kafka.reading import Record
+from ps2stream.model.events import conform, rejected_records
+from ps2stream.model.records import (
+    BadRecordError,
+    Row,
+    objects_in,
+    publication_row,
+    subscription_row,
+)
+from ps2stream.model.schemas import PUBLICATIONS, PUBLISH, SUBSCRIBE, UNSUBSCRIBE, UPDATES, empty
+
+#: How an Arrow IPC stream begins; no JSON text does.
+_ARROW = b"\xff\xff\xff\xff"
+_PLAIN = pa.schema([*(field for field in PUBLICATIONS if field.name != "seq"), ("type", pa.string())])
+#: Fewer records than this are not halved to find the one that Arrow's reader does not like.
+_FEW = 32
+_MAX_BLOCK_BYTES = 1 << 28
+
+_Rejected = tuple[int | None, str | None, str | None, str]
+_RowOf = Callable[[object], Row]
+
+
+class Decoded(NamedTuple):
+    """Events (PUBLICATIONS or UPDATES) in the order of their seq, and what could not be read (REJECTED)."""
+
+    events: pa.RecordBatch
+    rejected: pa.RecordBatch
+
+
+class _Parts(NamedTuple):
+    """What is decoded so far."""
+
+    batches: list[pa.RecordBatch]
+    rejected: list[_Rejected]
+
+
+def decode_publications(records: Sequence[Record], place: NumberedSpan) -> Decoded:
+    """Decode records of the publications' topic; one without an id is named after its place."""
+    parts = _Parts([], [])
+    for is_packet, run in _runs(records):
+        if is_packet:
+            for record in run:
+                _add_packet(record, place, PUBLICATIONS, parts)
+        else:
+            _add_plain(run, place, parts)
+    return _named(_decoded(parts, PUBLICATIONS, PUBLISH), place)
+
+
+def decode_updates(records: Sequence[Record], place: NumberedSpan) -> Decoded:
+    """Decode records of the updates' topic; one with a key and without a value ends the subscription."""
+    parts = _Parts([], [])
+    for record in records:
+        if record.value is not None and record.value.startswith(_ARROW):
+            _add_packet(record, place, UPDATES, parts)
+        else:
+            _add_objects(record, place, UPDATES, parts)
+    return _decoded(parts, UPDATES, None)
+
+
+def _runs(records: Sequence[Record]) -> Iterable[tuple[bool, list[Record]]]:
+    """Part records into runs of packets and of others."""
+    run: list[Record] = []
+    was_packet = False
+    for record in records:
+        is_packet = record.value is not None and record.value.startswith(_ARROW)
+        if run and is_packet != was_packet:
+            yield was_packet, run
+            run = []
+        run.append(record)
+        was_packet = is_packet
+    if run:
+        yield was_packet, run
+
+
+def _decoded(parts: _Parts, schema: pa.Schema, op: str | None) -> Decoded:
+    rejected = [(seq, op, id, reason) for seq, _, id, reason in parts.rejected]
+    return Decoded(concat([empty(schema), *parts.batches]), rejected_records(rejected))
+
+
+def _named(decoded: Decoded, place: NumberedSpan) -> Decoded:
+    """Give publications without an id one that is the same whenever they are read."""
+    ids = decoded.events.column("id")
+    if not ids.null_count:
+        return decoded
+    seqs = decoded.events.column("seq").to_pylist()
+    names = [
+        f"{place.span.partition}-{place.offset(seq)}" + (f"-{row}" if (row := seq % MAX_ROWS) else "")
+        for seq in seqs
+    ]
+    index = PUBLICATIONS.get_field_index("id")
+    columns = decoded.events.columns
+    columns[index] = pc.coalesce(ids, pa.array(names, pa.string()))
+    return decoded._replace(events=pa.RecordBatch.from_arrays(columns, schema=PUBLICATIONS))
+
+
+def _add_packet(record: Record, place: NumberedSpan, schema: pa.Schema, parts: _Parts) -> None:
+    try:
+        with pa.ipc.open_stream(record.value) as reader:
+            table = reader.read_all()
+        if table.num_rows > MAX_ROWS:
+            raise BadRecordError(f"a packet must have at most {MAX_ROWS:,} rows; got {table.num_rows:,}")
+        first = place.seq(record.offset)
+        seqs = pa.array(np.arange(first, first + table.num_rows))
+        if "seq" in table.schema.names:
+            table = table.drop_columns("seq")
+        if "op" in schema.names and "op" not in table.schema.names:
+            table = table.append_column("op", pa.repeat(pa.scalar(SUBSCRIBE, pa.string()), table.num_rows))
+        numbered = conform(table.append_column("seq", seqs), schema, "a packet")
+        parts.batches.extend(numbered.combine_chunks().to_batches())
+    except (BadRecordError, SchemaError) as error:
+        _reject(record, place, str(error), parts)
+    except (pa.ArrowException, OSError, ValueError) as error:
+        _reject(record, place, f"must be an Arrow IPC stream; {error}", parts)
+
+
+def _add_plain(records: Sequence[Record], place: NumberedSpan, parts: _Parts) -> None:
+    """Add publications in JSON: all at once, or those halves of them that can be."""
+    table = _read_plain([record.value for record in records])
+    if table is not None:
+        seqs = pa.array(np.array([place.seq(record.offset) for record in records], np.int64))
+        columns = [seqs if name == "seq" else table.column(name) for name in PUBLICATIONS.names]
+        parts.batches.extend(pa.table(columns, schema=PUBLICATIONS).combine_chunks().to_batches())
+    elif len(records) > _FEW:
+        half = len(records) // 2
+        _add_plain(records[:half], place, parts)
+        _add_plain(records[half:], place, parts)
+    else:
+        for record in records:
+            _add_objects(record, place, PUBLICATIONS, parts)
+
+
+def _read_plain(values: list[bytes | None]) -> pa.Table | None:
+    """Read plain objects by Arrow's reader; None where one of them is something else."""
+    if not all(values):
+        return None
+    block = b"\n".join(values)  # type: ignore[arg-type]
+    # A value of several lines could be two objects, or none, and all behind it would be another's.
+    if len(block) > _MAX_BLOCK_BYTES or block.count(b"\n") != len(values) - 1:
+        return None
+    options = pj.ParseOptions(explicit_schema=_PLAIN, unexpected_field_behavior="ignore")
+    reading = pj.ReadOptions(use_threads=False, block_size=len(block) + 1)
+    try:
+        table = pj.read_json(io.BytesIO(block), reading, options)
+    except pa.ArrowException:
+        return None
+    if table.num_rows != len(values) or table.column("type").null_count != len(values):
+        return None
+    return table
+
+
+def _add_objects(record: Record, place: NumberedSpan, schema: pa.Schema, parts: _Parts) -> None:
+    """Add the events of one record in JSON or GeoJSON."""
+    row_of: _RowOf = publication_row if schema is PUBLICATIONS else update_row
+    rows: list[Row] = []
+    try:
+        if record.value is None:
+            rows.append(_without_value(record, schema))
+        else:
+            for number, (origin, value) in enumerate(objects_in(record.value, None)):
+                if number == MAX_ROWS:
+                    raise BadRecordError(f"a record must have at most {MAX_ROWS:,} features")
+                seq = place.seq(record.offset, number)
+                try:
+                    rows.append({**row_of(value), "seq": seq})
+                except BadRecordError as error:
+                    _reject(record, place, f"{origin}: {error}" if str(origin) else str(error), parts, number)
+    except BadRecordError as error:
+        _reject(record, place, str(error), parts)
+    rows = [{"seq": place.seq(record.offset), **row} for row in rows]
+    if rows:
+        parts.batches.append(pa.RecordBatch.from_pylist(rows, schema=schema))
+
+
+def update_row(value: object) -> Row:
+    """Read a subscription, or ``{"op": "unsubscribe", "id"}``; without an ``op`` it is the former."""
+    op: Any = SUBSCRIBE
+    if isinstance(value, dict):
+        properties = value.get("properties")
+        holder = properties if value.get("type") == "Feature" and isinstance(properties, dict) else value
+        op = holder.get("op", SUBSCRIBE)
+    if op == SUBSCRIBE:
+        return {"op": SUBSCRIBE, **subscription_row(value)}
+    if op != UNSUBSCRIBE:
+        raise BadRecordError(f"op must be {SUBSCRIBE} or {UNSUBSCRIBE}; got {str(op)[:60]!r}")
+    id = value.get("id") if isinstance(value, dict) else None
+    if not isinstance(id, str):
+        raise BadRecordError("the id of an unsubscribe must be a string")
+    return {"op": UNSUBSCRIBE, "id": id}
+
+
+def _without_value(record: Record, schema: pa.Schema) -> Row:
+    if schema is PUBLICATIONS or record.key is None:
+        raise BadRecordError("the record has no value")
+    try:
+        return {"op": UNSUBSCRIBE, "id": record.key.decode()}
+    except UnicodeDecodeError:
+        raise BadRecordError("the key of a record without a value must be an id in UTF-8") from None
+
+
+def _reject(record: Record, place: NumberedSpan, reason: str, parts: _Parts, row: int = 0) -> None:
+    where = f"record {record.offset} of partition {place.span.partition} of {place.span.topic}"
+    parts.rejected.append((place.seq(record.offset, row), None, None, f"{where}: {reason}"))

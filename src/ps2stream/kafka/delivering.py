@@ -1,0 +1,128 @@
+"""Deliver parts of batches to topics, each once for those who read what was committed.
+
+What one task delivers of a batch is a *part*, such as the matches of worker 3. Its records and the note that
+the part is delivered up to this batch are one transaction: both are there or neither is. The note is the
+offset that a consumer group, which nobody is in, has committed; the part is in the group's name.
+
+- *Whoever runs a batch again* finds the note and leaves it at that.
+- *Two at once* (a task that Spark gave up on still runs) have the same transactional id, so the later one
+  fences the earlier one, and only then reads the note: it sees what the earlier one has committed, and what
+  it has not will never be. Who is fenced looks again, by becoming the later one.
+- *A task that wakes after later batches* finds a note above its own batch.
+
+A part is a function of the log and the events of its batch, so it does not matter who delivers it. A process
+keeps its producer from batch to batch; one that was not fenced knows by itself what it has delivered.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
+
+from ps2stream.errors import BrokerError
+from ps2stream.kafka.client import PATIENCE_S, reason_of
+from ps2stream.kafka.sending import Outgoing, produce
+from ps2stream.kafka.topics import Topics
+
+#: Brokers abort a transaction that is left open for longer.
+_TRANSACTION_MS = 60_000
+_ASK_S = 30.0
+#: The client's queue; beyond it a caller waits.
+_QUEUE_KB = 1 << 18
+_PAUSE_S = 0.2
+
+
+@dataclass(slots=True)
+class _Outlet:
+    """The producer of a part, and the batch that is the last it is known to have delivered."""
+
+    producer: Producer
+    group: Consumer
+    delivered: int
+
+    def close(self) -> None:
+        self.group.close()
+        self.producer.purge()
+
+
+_outlets: dict[tuple[Topics, str], _Outlet] = {}
+
+
+def deliver(topics: Topics, part: str, batch_id: int, records: Iterable[Outgoing]) -> None:
+    """Deliver a part of a batch, unless it has been; ``records`` may be asked for again."""
+    until = time.monotonic() + PATIENCE_S
+    while True:
+        outlet = _outlets.pop((topics, part), None)
+        try:
+            if outlet is None:
+                outlet = _opened(topics, part)
+            if outlet.delivered < batch_id:
+                _deliver(outlet, topics, batch_id, records)
+            _outlets[topics, part] = outlet
+            return
+        except KafkaException as error:
+            # Fenced, or the broker has gone: a new producer finds out what became of the transaction.
+            if outlet is not None:
+                outlet.close()
+            if time.monotonic() > until:
+                raise BrokerError(
+                    f"cannot deliver {part} of batch {batch_id} to Kafka {topics.kafka.servers}: "
+                    f"{reason_of(error)}"
+                ) from error
+            time.sleep(_PAUSE_S)
+        except BaseException:
+            if outlet is not None:
+                outlet.close()  # with the transaction, which whoever comes next aborts
+            raise
+
+
+def forget(topics: Topics, part: str) -> None:
+    """Let go of a part's producer in this process."""
+    outlet = _outlets.pop((topics, part), None)
+    if outlet is not None:
+        outlet.close()
+
+
+def _opened(topics: Topics, part: str) -> _Outlet:
+    """Fence who delivered this part before, then look how far it came."""
+    name = f"{topics.prefix}.{part}"
+    producer = topics.kafka.producer(
+        transactional_id=name,
+        transaction_timeout_ms=_TRANSACTION_MS,
+        queue_buffering_max_kbytes=_QUEUE_KB,
+    )
+    _init(producer)
+    group = topics.kafka.consumer(group_id=name)
+    try:
+        [noted] = group.committed([TopicPartition(topics.updates, 0)], timeout=_ASK_S)
+    except BaseException:
+        group.close()
+        raise
+    return _Outlet(producer, group, noted.offset - 1 if noted.offset >= 0 else -1)
+
+
+def _init(producer: Producer) -> None:
+    """Become the only producer of a transactional id; what its predecessor left open is aborted."""
+    until = time.monotonic() + PATIENCE_S
+    while True:
+        try:
+            producer.init_transactions(_ASK_S)
+            return
+        except KafkaException as error:
+            if not error.args[0].retriable() or time.monotonic() > until:
+                raise
+            time.sleep(_PAUSE_S)
+
+
+def _deliver(outlet: _Outlet, topics: Topics, batch_id: int, records: Iterable[Outgoing]) -> None:
+    producer = outlet.producer
+    producer.begin_transaction()
+    for record in records:
+        produce(producer, record)
+    note = TopicPartition(topics.updates, 0, batch_id + 1)
+    producer.send_offsets_to_transaction([note], outlet.group.consumer_group_metadata(), _ASK_S)
+    producer.commit_transaction(_ASK_S)
+    outlet.delivered = batch_id

@@ -1,0 +1,66 @@
+"""How far topics go: the first offset of each partition, and the one behind its last committed record."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, field
+
+from confluent_kafka import IsolationLevel, TopicCollection, TopicPartition
+from confluent_kafka.admin import AdminClient, OffsetSpec, TopicDescription  # type: ignore[attr-defined]
+
+from ps2stream.errors import BrokerError
+from ps2stream.kafka.client import PATIENCE_S, Kafka
+
+#: How often somebody looks for partitions that were added.
+_PARTITIONS_EVERY_S = 30.0
+
+
+@dataclass(slots=True)
+class Ends:
+    """Ask brokers again and again by one client; a request is for all partitions of a topic."""
+
+    kafka: Kafka
+    _admin: AdminClient = field(init=False)
+    _known: dict[str, tuple[float, int]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self._admin = self.kafka.admin()
+
+    def first(self, topic: str, n_partitions: int) -> list[int]:
+        return self._offsets(topic, n_partitions, OffsetSpec.earliest())  # type: ignore[no-untyped-call]
+
+    def last(self, topic: str, n_partitions: int) -> list[int]:
+        return self._offsets(topic, n_partitions, OffsetSpec.latest())  # type: ignore[no-untyped-call]
+
+    def n_partitions(self, topic: str) -> int:
+        """Return how many partitions a topic has, as it was not long ago."""
+        at, known = self._known.get(topic, (0.0, 0))
+        if not known or time.monotonic() - at > _PARTITIONS_EVERY_S:
+            known = len(self._described(topic).partitions)
+            self._known[topic] = time.monotonic(), known
+        return known
+
+    def identity(self, topic: str) -> str:
+        """Return what tells a topic from all others, also from one that is made anew under its name."""
+        with self.kafka.telling("look for the cluster"):
+            cluster = self._admin.list_topics(topic, timeout=PATIENCE_S).cluster_id
+        return f"cluster {cluster} (topic {self._described(topic).topic_id})"
+
+    def _described(self, topic: str) -> TopicDescription:
+        with self.kafka.telling(f"look for topic {topic}"):
+            asked = self._admin.describe_topics(TopicCollection([topic]), request_timeout=PATIENCE_S)
+            described: TopicDescription = asked[topic].result()
+            return described
+
+    def _offsets(self, topic: str, n_partitions: int, spec: OffsetSpec) -> list[int]:
+        wanted = [TopicPartition(topic, number) for number in range(n_partitions)]
+        with self.kafka.telling(f"look how far {topic} goes"):
+            asked = self._admin.list_offsets(
+                dict.fromkeys(wanted, spec),
+                isolation_level=IsolationLevel.READ_COMMITTED,
+                request_timeout=PATIENCE_S,
+            )
+            found = {each.partition: told.result().offset for each, told in asked.items()}
+        if len(found) != n_partitions:
+            raise BrokerError(f"Kafka {self.kafka.servers} knows {len(found)} of {n_partitions} of {topic}")
+        return [found[number] for number in range(n_partitions)]

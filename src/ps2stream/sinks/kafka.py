@@ -1,0 +1,120 @@
+"""The Kafka sink: matches and rejected records as records of topics, each once for ``read_committed``
+readers.
+
+Matches go to a partition by the id of their subscription, as packets of Arrow (schema MATCHES) or, where
+asked for, as a JSON object each with the id as its key. Unlike files, records cannot be replaced: what is
+written first counts, and whoever writes the same part of a batch again writes nothing. Both sinks come to the
+same, since a part is always the same.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+import pyarrow as pa
+
+from ps2stream.arrays import Int64s
+from ps2stream.errors import StateError
+from ps2stream.kafka.claims import claim
+from ps2stream.kafka.delivering import deliver
+from ps2stream.kafka.reading import ends_of
+from ps2stream.kafka.sending import Outgoing
+from ps2stream.kafka.topics import Topics
+from ps2stream.roles.packets import encode
+from ps2stream.sinks.partitions import partitions_of
+
+MatchFormat = Literal["arrow", "json"]
+#: Brokers take a megabyte unless they are told otherwise, and what compression saves is not known before.
+MAX_PACKET_BYTES = 900_000
+
+
+@dataclass(frozen=True, slots=True)
+class KafkaSink:
+    """Topics of a deployment; a process may send it to another, on any host."""
+
+    topics: Topics
+    n_partitions: int  # of the matches
+    match_format: MatchFormat = "arrow"
+
+    @classmethod
+    def of(cls, topics: Topics, match_format: MatchFormat = "arrow") -> KafkaSink:
+        """Return the sink of topics that exist."""
+        n_partitions = topics.n_partitions(topics.matches)
+        if not n_partitions:
+            raise StateError(f"there is no topic {topics.matches} at Kafka {topics.kafka.servers}")
+        return cls(topics, n_partitions, match_format)
+
+    def claim(self, job_id: str) -> None:
+        claim(self.topics, job_id)
+
+    def write_matches(self, batch_id: int, merger: int, pieces: Iterable[pa.RecordBatch]) -> int:
+        # All of them first: a transaction should not be open while they are made, and may be tried again.
+        made = [piece for piece in pieces if piece.num_rows]
+        if made:
+            records = _Records(self, made)
+            deliver(self.topics, f"matches-{merger:03}", batch_id, records)
+        return sum(piece.num_rows for piece in made)
+
+    def write_rejected(self, batch_id: int, source: str, rejected: pa.RecordBatch) -> None:
+        if rejected.num_rows:
+            records = [
+                Outgoing(self.topics.rejected, 0, json.dumps(row).encode()) for row in rejected.to_pylist()
+            ]
+            deliver(self.topics, f"rejected-{source}", batch_id, records)
+
+    def finish(self) -> None:
+        """Do nothing: a topic can be read as it is."""
+
+    def clear(self) -> None:
+        """Delete what an earlier job delivered, and its claim."""
+        ends = {}
+        for topic in (self.topics.matches, self.topics.rejected, self.topics.job):
+            partitions = range(self.topics.n_partitions(topic))
+            for number, (_, end) in enumerate(ends_of(self.topics.kafka, topic, partitions)):
+                ends[topic, number] = end
+        self.topics.trim(ends)
+
+
+@dataclass(frozen=True, slots=True)
+class _Records:
+    """Matches as records; they are made anew each time somebody asks for them."""
+
+    sink: KafkaSink
+    pieces: list[pa.RecordBatch]
+
+    def __iter__(self) -> Iterator[Outgoing]:
+        for piece in self.pieces:
+            partitions = partitions_of(piece.column("subscription_id"), self.sink.n_partitions)
+            if self.sink.match_format == "json":
+                yield from self._objects(piece, partitions)
+            else:
+                yield from self._packets(piece, partitions)
+
+    def _objects(self, piece: pa.RecordBatch, partitions: Int64s) -> Iterator[Outgoing]:
+        for row, partition in zip(piece.to_pylist(), partitions.tolist(), strict=True):
+            key = row["subscription_id"].encode()
+            yield Outgoing(self.sink.topics.matches, partition, json.dumps(row).encode(), key)
+
+    def _packets(self, piece: pa.RecordBatch, partitions: Int64s) -> Iterator[Outgoing]:
+        for partition in np.unique(partitions).tolist():
+            rows = piece.filter(pa.array(partitions == partition))
+            for part in _fitting(rows):
+                yield Outgoing(self.sink.topics.matches, partition, encode(part))
+
+
+def _fitting(rows: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
+    """Cut rows into packets that brokers take; a single one always fits."""
+    n_each = max(1, int(MAX_PACKET_BYTES * rows.num_rows / max(1, rows.nbytes)))
+    for start in range(0, rows.num_rows, n_each):
+        # A copy: a slice would be written with all of the buffers that it is a part of.
+        part = rows.slice(start, n_each).take(pa.array(np.arange(min(n_each, rows.num_rows - start))))
+        if part.nbytes > MAX_PACKET_BYTES and part.num_rows > 1:
+            half = part.num_rows // 2
+            yield from _fitting(part.slice(0, half).take(pa.array(np.arange(half))))
+            yield from _fitting(part.slice(half).take(pa.array(np.arange(part.num_rows - half))))
+        else:
+            yield part

@@ -1,0 +1,39 @@
+"""A journal as a feed: its packets, by position."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from ps2stream.journal import Journal
+from ps2stream.sources.feed import Offsets
+from ps2stream.sources.journal_range import journal_ranges
+from ps2stream.sources.source import Source
+
+
+@dataclass(frozen=True, slots=True)
+class JournalFeed:
+    """The packets of an open journal; a place is the position of the last packet before it."""
+
+    journal: Journal
+    directory: Path
+
+    @property
+    def identity(self) -> str:
+        return f"journal {self.journal.identity()}"
+
+    def beginning(self) -> Offsets:
+        return (self.journal.oldest() - 1,)
+
+    def end_within(self, after: Offsets, n_events: int) -> Offsets:
+        (position,) = after
+        return (max(position, self.journal.end_within(position, n_events)),)
+
+    def sources(self, after: Offsets, upto: Offsets, n_parts: int) -> tuple[Source, ...]:
+        return tuple(journal_ranges(self.directory, after[0], upto[0], n_parts))
+
+    def settled(self, batch_id: int, after: Offsets, upto: Offsets) -> None:
+        """Do nothing: a seq tells where its event lies."""
+
+    def learned(self, n_events: int) -> None:
+        """Do nothing: a journal knows how many events a packet has."""
