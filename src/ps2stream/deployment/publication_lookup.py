@@ -65,12 +65,13 @@ def publication_with_id(journal: Journal, publication_id: str) -> KnownPublicati
         batch = decode_publications(next(journal.read(position - 1, position)).publications)
         found = batch.filter(pc.equal(batch.column("id"), pa.scalar(publication_id, pa.string())))
         if found.num_rows:
-            return _valid(found.slice(found.num_rows - 1))
+            return valid_publication(found.slice(found.num_rows - 1))
     kept = "" if oldest == 1 else f" (it was pruned up to position {oldest - 1})"
     raise JournalError(f"the journal has no publication with the id {quoted(publication_id)}{kept}")
 
 
-def _valid(batch: pa.RecordBatch) -> KnownPublication:
+def valid_publication(batch: pa.RecordBatch) -> KnownPublication:
+    """Return the one publication of a batch; raise if it is not valid."""
     valid, rejected = check_publications(batch)
     if rejected.num_rows:
         row = rejected.to_pylist()[0]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import uuid
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
@@ -45,6 +46,31 @@ class Sender:
                 sending.n_records += 1
             self._producer.flush(PATIENCE_S)
         return sending.places()
+
+
+@dataclass(slots=True)
+class AtomicSender:
+    """Write records to topics, all of a call or none: for those who read what was committed."""
+
+    kafka: Kafka
+    name: str
+    _producer: Producer | None = None
+
+    def send(self, records: Iterable[Outgoing]) -> None:
+        """Return when brokers have all records."""
+        with self.kafka.telling("write"):
+            producer, self._producer = self._producer or self._opened(), None
+            producer.begin_transaction()
+            for record in records:
+                produce(producer, record)
+            producer.commit_transaction(PATIENCE_S)
+            self._producer = producer  # one that failed is not used again; brokers abort what it left open
+
+    def _opened(self) -> Producer:
+        # A name of its own: whoever else writes must not be fenced.
+        producer = self.kafka.producer(transactional_id=f"{self.name}.{uuid.uuid4().hex}")
+        producer.init_transactions(PATIENCE_S)
+        return producer
 
 
 @dataclass(slots=True)

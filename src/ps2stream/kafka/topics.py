@@ -25,7 +25,9 @@ DEFAULT_PREFIX = "ps2stream"
 DEFAULT_PARTITIONS = 4
 _NAME = re.compile(r"[A-Za-z0-9._-]{1,200}")
 _LOOK_S = 0.05
-_KEPT = {"retention.ms": "-1", "retention.bytes": "-1"}
+_FOR_EVER = {"retention.ms": "-1", "retention.bytes": "-1"}
+#: The newest must not go because the stream was silent for a week: it says where updates are that wait.
+_NEWEST = {"retention.ms": "-1", "retention.bytes": str(64 << 20), "segment.bytes": str(16 << 20)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,9 +78,8 @@ class Topics:
             self.positions: 1,
             self.job: 1,
         }
-        new = [
-            NewTopic(name, count, config=_KEPT if name == self.job else {}) for name, count in counts.items()
-        ]
+        configs = {self.job: _FOR_EVER, self.positions: _NEWEST}
+        new = [NewTopic(name, count, config=configs.get(name, {})) for name, count in counts.items()]
         with self.kafka.telling("make topics"):
             admin = self.kafka.admin()  # what it is asked for is answered while it lives
             for made in admin.create_topics(new, request_timeout=PATIENCE_S).values():
