@@ -19,9 +19,10 @@ from werkzeug.wrappers import Response
 from engines.streams import SETTINGS, plan_for, random_stream
 from ps2stream.errors import FencedError, StateError
 from ps2stream.routing.routing import Routing
-from ps2stream.state.lease import Lease, LeaseTerms
+from ps2stream.state.lease import Lease, LeaseTerms, SignOfLife, last_sign, refuse_if_held
 from ps2stream.state.state import State
 from ps2stream.store.contract import Store
+from ps2stream.store.memory import MemoryStore
 from ps2stream.store.urls import store_at
 from s3_server import S3Server
 from state.drivers import NOWHERE, ids_of, seen, segment
@@ -55,6 +56,61 @@ def test_a_driver_that_is_silent_for_the_time_out_is_taken_over(store: Store) ->
         with pytest.raises(FencedError):
             silent.advance()
     silent.release()
+
+
+def test_the_last_sign_of_a_driver_says_when_by_its_clock_and_that_it_has_let_go(store: Store) -> None:
+    assert last_sign(store) is None
+    began = time.time()
+    lease = Lease(store, "first", PATIENT)
+    with lease.held():
+        sign = last_sign(store)
+        assert sign is not None
+        assert sign.renewed_at is not None
+        assert (sign.epoch, sign.is_let_go, sign.seems_alive) == (1, False, True)
+        assert began - 0.001 <= sign.renewed_at <= time.time()
+        lease.advance()
+        sign = last_sign(store)
+        assert sign is not None
+        assert sign.epoch == 2
+    sign = last_sign(store)
+    assert sign == SignOfLife(2, is_let_go=True)
+    assert not sign.seems_alive
+
+
+@pytest.mark.parametrize("said", [None, b"7", b"7 noon", b""])
+def test_a_sign_without_a_time_is_that_of_a_driver_of_which_nothing_is_known(said: bytes | None) -> None:
+    store = MemoryStore()
+    Lease(store, "first", PATIENT).acquire()
+    store.delete("epochs/00000001.alive")
+    if said is not None:
+        store.put("epochs/00000001.alive", said)
+    sign = last_sign(store)
+    assert sign == SignOfLife(1, is_let_go=False)
+    assert (sign.age_s, sign.seems_alive) == (None, False)
+
+
+def test_who_would_be_refused_can_know_early(store: Store) -> None:
+    assert refuse_if_held(store, QUICK) is False
+    with (
+        Lease(store, "process 7 of h1", QUICK).held(),
+        pytest.raises(StateError, match="its driver, process 7 of h1, holds epoch 1"),
+    ):
+        refuse_if_held(store, PATIENT)
+    assert refuse_if_held(store, PATIENT) is False, "it has let go"
+    silent = Lease(store, "silent", PATIENT)
+    silent.acquire()
+    assert refuse_if_held(store, QUICK) is True, "it may be dead: who wants the state will see"
+    silent.release()
+
+
+def test_a_driver_that_has_been_silent_for_long_is_not_watched(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    store = MemoryStore()
+    Lease(store, "silent", PATIENT).acquire()
+    store.put("epochs/00000001.alive", b"7 1000.0")
+    monkeypatch.setattr("time.sleep", lambda seconds: pytest.fail("watched"))
+    assert refuse_if_held(store, PATIENT) is True
 
 
 def test_of_many_that_wait_for_a_dead_driver_one_takes_over(store: Store) -> None:

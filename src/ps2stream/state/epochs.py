@@ -73,6 +73,10 @@ class Epochs:
         """Claim an epoch, the one after the newest; return whether this driver got it."""
         return self.store.put_if_absent(_key(epoch), driver.encode())
 
+    def driver(self, epoch: int) -> str:
+        """Return who claimed an epoch, for messages."""
+        return bytes(self.store.get(_key(epoch))).decode(errors="replace")
+
     def is_claimed(self, epoch: int) -> bool:
         try:
             self.store.get(_key(epoch))

@@ -44,7 +44,7 @@ def held_state(context: SparkContext, where: AnyPath) -> Iterator[Callable[[], S
         with state.host.lock.held():
             yield lambda: state
         return
-    lease = Lease(state.store, f"{socket.gethostname()} {os.getpid()}")
+    lease = Lease(state.store, f"process {os.getpid()} of {socket.gethostname()}")
     with lease.held():
         n_starts = 0
 
