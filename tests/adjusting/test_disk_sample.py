@@ -39,7 +39,8 @@ def _log(directory: Path, *batches: pa.RecordBatch) -> SubscriptionLog:
 
 
 def _seqs(journal: Path, n_events: int) -> list[int]:
-    return [seq for batch in newest_events(journal, n_events) for seq in batch.column("seq").to_pylist()]
+    with Journal.open(journal) as opened:
+        return [seq for batch in newest_events(opened, n_events) for seq in batch.column("seq").to_pylist()]
 
 
 @pytest.mark.parametrize("at_once", [1, 3, 4096])
@@ -115,8 +116,9 @@ def test_a_sample_has_the_publications_the_living_and_how_they_are_mixed(tmp_pat
     rows += [subscribe(41, "x"), unsubscribe(42, "x"), publish(43, "p43"), publish(44, "bad", lon=999.0)]
     journal = _journal(tmp_path, events_of(*rows), 4)
     log = _log(tmp_path, events_of(subscribe(1, "a"), subscribe(2, "b", "rain AND wind")))
-    settings = Settings(n_workers=2, sample_events=1_000, sample_prefix_events=24)
-    sample = sample_on_disk(journal, log, settings)
+    settings = Settings(n_workers=2, sample_events=1_000)
+    with Journal.open(journal) as opened:
+        sample = sample_on_disk(newest_events(opened, 24), log, settings)
     # The newest 24 events are 22 publications, one of them off the map, and 2 updates.
     assert sample.n_publications == 21
     assert np.all(sample.lon[:-1] == np.arange(21, 41))

@@ -1,4 +1,4 @@
-"""A job without Spark on the journal of a home: it leaves what the real one leaves."""
+"""A job without Spark on the journal of a home: it leaves what the real one leaves, also in a store."""
 
 from __future__ import annotations
 
@@ -15,7 +15,13 @@ from ps2stream.planning.first_plan import journal_sample, plan_of
 from ps2stream.roles.registrar import Registrar
 from ps2stream.roles.update_compiler import compile_updates
 from ps2stream.sinks.parquet import ParquetSink
+from ps2stream.state.host_files import HostFiles
+from ps2stream.state.lease import Lease, LeaseTerms
 from ps2stream.state.state import State
+from ps2stream.store.urls import store_at
+
+#: A lease that is not renewed while a test lasts.
+SLOW = LeaseTerms(6_000.0)
 
 
 class Job:
@@ -25,7 +31,14 @@ class Job:
         self._home = home
         self._tokenizer = settings.tokenizer()
         plan = plan_of(journal_sample(home.journal, settings), settings)
-        self.state = State.at(home.state).create(plan, settings)
+        store = store_at(home.state)
+        self._unfenced = State(store, HostFiles(home.directory / "state"))
+        self._lease = None if home.store is None else Lease(store, "process 1 of elsewhere", SLOW)
+        if self._lease is None:
+            self.state = self._unfenced.create(plan, settings)
+        else:
+            self._lease.acquire()
+            self.state = self._unfenced.taken_over(self._lease).create(plan, settings).open(settings)
         self._registrar = Registrar(plan)
         self._engine = InlineEngine(plan, settings)
         self._sink = ParquetSink.at(home.out)
@@ -47,6 +60,17 @@ class Job:
                 self._sink.write_matches(packet.position, 0, matches.to_batches())
                 self.state.ledger.finish(packet.position, packet.last_seq)
                 self.position = packet.position
+
+    def start_again(self) -> None:
+        """Go on in a new epoch, as after the death of a process of Spark."""
+        assert self._lease is not None
+        self._lease.advance()
+        self.state = self._unfenced.taken_over(self._lease)
+
+    def stop(self) -> None:
+        """Let go of the lease, if there is one."""
+        if self._lease is not None:
+            self._lease.release()
 
     def snapshot(self) -> None:
         """Let a snapshot stand for the log."""

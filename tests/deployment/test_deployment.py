@@ -12,7 +12,9 @@ import pytest
 import ps2stream as ps2
 from cli.jobs import Job
 from ps2stream.balance.adjustments import Adjustment
+from ps2stream.deployment.home import Home
 from ps2stream.model.schemas import MATCHES
+from waiting import HANG_S
 
 MUNICH = ps2.Region(11.3, 48.0, 11.8, 48.3)
 FIRE = ps2.Subscription("fires", "fire AND smoke", MUNICH)
@@ -21,8 +23,8 @@ SETTINGS = ps2.Settings(n_workers=2, stop_words=("the",))
 
 
 @pytest.fixture
-def deployment(tmp_path: Path) -> ps2.Deployment:
-    return ps2.Deployment(tmp_path / "home")
+def deployment(any_home: Home) -> ps2.Deployment:
+    return ps2.Deployment(any_home.directory)
 
 
 def test_what_is_published_and_subscribed_is_matched_and_delivered(deployment: ps2.Deployment) -> None:
@@ -121,8 +123,15 @@ def test_the_status_and_the_adjustments_are_those_of_the_job(deployment: ps2.Dep
     with pytest.raises(ps2.StateError, match="no job was started"):
         deployment.adjustments()
     deployment.subscribe(FIRE)
-    state = Job(deployment.home, SETTINGS).state
-    assert deployment.status() == {"running": False, "age_s": None}
+    job = Job(deployment.home, SETTINGS)
+    state, has_lease = job.state, deployment.home.store is not None
+    status = deployment.status()
+    # A lock that nobody holds; a lease that was renewed when it was acquired.
+    assert (status["running"], status["age_s"]) == (has_lease, None)
+    assert 0.0 <= status.get("lease_age_s", 0.0) < HANG_S
+    job.stop()
+    told = {"lease_age_s": None} if has_lease else {}
+    assert deployment.status() == {"running": False, "age_s": None, **told}
     state.mailbox.write_status({"at": 1.0, "sigma": 1.5})
     status = deployment.status()
     assert (status["running"], status["sigma"]) == (False, 1.5)
@@ -133,6 +142,23 @@ def test_the_status_and_the_adjustments_are_those_of_the_job(deployment: ps2.Dep
     record = Adjustment("local", 3, "now", "because", 1, 1, (1.0, 2.0))
     state.adjustments.write(3, record)
     assert deployment.adjustments() == [record]
+
+
+def test_what_another_driver_decides_is_read_on(any_home: Home) -> None:
+    deployment = ps2.Deployment(any_home.directory)
+    deployment.subscribe([FIRE, ps2.Subscription("b", "rain", MUNICH)])
+    job = Job(any_home, SETTINGS)
+    job.process()
+    deployment.unsubscribe("b")
+    deployment.publish(SMOKE)
+    if any_home.store is not None:
+        job.start_again()
+    job.process()
+    job.snapshot()
+    job.prune()
+    assert deployment.subscriptions().column("id").to_pylist() == ["fires"]
+    assert deployment.explain("p1", "fires").cell is not None
+    assert deployment.matches().num_rows == 1
 
 
 @pytest.mark.parametrize("kind", [str, Path])

@@ -37,8 +37,8 @@ def test_a_home_stays_where_it_was_named(tmp_path: Path, monkeypatch: pytest.Mon
 def test_stop_words_are_those_of_the_job(tmp_path: Path) -> None:
     home = Home(tmp_path)
     assert home.stop_words() == ()
-    home.state.mkdir()
-    (home.state / "job.json").write_text('{"stop_words": ["the", "a"]}')
+    (tmp_path / "state").mkdir()
+    (tmp_path / "state" / "job.json").write_text('{"stop_words": ["the", "a"]}')
     assert home.has_state
     assert home.stop_words() == ("the", "a")
 
@@ -59,8 +59,8 @@ def test_without_a_job_there_is_no_state(tmp_path: Path) -> None:
 @pytest.mark.parametrize("content", ["", "{}", '{"stop_words": 5}'])
 def test_a_damaged_job_file_is_told_of(tmp_path: Path, content: str) -> None:
     home = Home(tmp_path)
-    home.state.mkdir()
-    (home.state / "job.json").write_text(content)
+    (tmp_path / "state").mkdir()
+    (tmp_path / "state" / "job.json").write_text(content)
     for read in (home.stop_words, home.settings):
         with pytest.raises(StateError, match=r"job\.json cannot be read"):
             read()

@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 from cli.jobs import Job, write_journal
 from ps2stream.config import Settings
 from ps2stream.deployment.home import Home
-from ps2stream.deployment.live_subscriptions import live_subscriptions, settled
-from ps2stream.errors import StateError
+from ps2stream.deployment.live_subscriptions import live_subscriptions
 from ps2stream.journal import Journal
 from ps2stream.model.schemas import EVENTS, SUBSCRIBE, UNSUBSCRIBE
 from ps2stream.registry.segments import BOUNDS
@@ -87,29 +86,4 @@ def test_a_pruned_journal_without_a_job_is_told_of(home: Home, caplog: pytest.Lo
     with Journal.open(home.journal) as journal:
         journal.prune(1)
     assert list(_found(home)) == ["b"]
-    assert "the journal was pruned" in caplog.text
-
-
-def test_a_snapshot_in_between_makes_it_read_again(home: Home) -> None:
-    _write(home, _subscribe("a"))
-    job = Job(home, SETTINGS)
-    job.process()
-    n_reads = 0
-
-    def read() -> pa.Table:
-        nonlocal n_reads
-        n_reads += 1
-        if n_reads == 1:
-            job.snapshot()
-            raise StateError("a file has gone")
-        return live_subscriptions(home)
-
-    with Journal.open(home.journal) as journal:
-        assert settled(home, journal, read).num_rows == 1
-        assert n_reads == 2
-
-        def damaged() -> pa.Table:
-            raise StateError("damaged")
-
-        with pytest.raises(StateError, match="damaged"):
-            settled(home, journal, damaged)
+    assert "was pruned and no job has kept a log" in caplog.text

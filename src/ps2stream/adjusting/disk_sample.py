@@ -1,12 +1,11 @@
-"""A sample of the recent past, from what a job leaves on disk: nobody has to ask the job itself.
+"""A sample of the recent past, from what a job leaves behind: nobody has to ask the job itself.
 
-The journal has the newest publications, until it is pruned; the subscription log has who lives.
+A journal has the newest publications, until it is pruned; the subscription log has who lives.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from pathlib import Path
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 import numpy as np
@@ -36,14 +35,12 @@ class Living(NamedTuple):
     n_live: int
 
 
-def sample_on_disk(journal: Path, log: SubscriptionLog, settings: Settings) -> Sample:
-    """Draw publications from the newest events of a journal, and subscriptions from those that live.
+def sample_on_disk(newest: Iterable[pa.RecordBatch], log: SubscriptionLog, settings: Settings) -> Sample:
+    """Draw publications from the newest events of a stream, and subscriptions from those that live.
 
     How many of each, and from how many events, is as for a plan that is made from the front of a stream.
     """
-    drawn = draw(
-        newest_events(journal, settings.sample_prefix_events), settings.sample_events, settings.sample_seed
-    )
+    drawn = draw(newest, settings.sample_events, settings.sample_seed)
     publications = drawn.events.filter(pc.equal(drawn.events.column("op"), PUBLISH))
     living = some_living(log, settings.sample_events // 2, settings.sample_seed)
     return sample_of(publications, settings)._replace(
@@ -56,11 +53,10 @@ def sample_on_disk(journal: Path, log: SubscriptionLog, settings: Settings) -> S
     )
 
 
-def newest_events(directory: Path, n_events: int) -> Iterator[pa.RecordBatch]:
+def newest_events(journal: Journal, n_events: int) -> Iterator[pa.RecordBatch]:
     """Read the newest events of a journal, this many or some more, as packets hold several."""
-    with Journal.open(directory) as journal:
-        newest = journal.last().position
-        yield from map(decode_events, journal.read(_start(journal, newest, n_events), newest))
+    newest = journal.last().position
+    return map(decode_events, journal.read(_start(journal, newest, n_events), newest))
 
 
 def some_living(log: SubscriptionLog, n: int, seed: int) -> Living:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Iterator, Mapping
-from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -13,15 +12,16 @@ from ps2stream.balance.adjustments import Adjustment
 from ps2stream.deployment import intake
 from ps2stream.deployment.explanation import Explanation, explain
 from ps2stream.deployment.home import Home, state_of
+from ps2stream.deployment.job_life import job_life
 from ps2stream.deployment.live_subscriptions import at_point, live_subscriptions
 from ps2stream.deployment.match_reader import POLL_S, MatchReader, Wanted
 from ps2stream.deployment.plan_lookup import plan_for
-from ps2stream.deployment.publication_lookup import KnownPublication, publication_with_id
+from ps2stream.deployment.publication_lookup import KnownPublication
+from ps2stream.deployment.settled import settled
 from ps2stream.deployment.submission import Receipt, Record, submit
 from ps2stream.deployment.subscription_history import Version, version_for, versions_of
 from ps2stream.errors import RegionError, StateError
 from ps2stream.files import AnyPath, absolute
-from ps2stream.journal import Journal
 from ps2stream.model.matches import Match
 from ps2stream.model.publications import Publication
 from ps2stream.model.rejections import OnRejected
@@ -36,7 +36,8 @@ class Deployment:
     """One deployment, by its home directory; it keeps nothing open from one call to the next.
 
     ``subscribe``, ``publish`` and ``unsubscribe`` add to the journal, from which a job (``ps2stream run``)
-    takes them; the directory is made when it is needed. The rest looks and changes nothing.
+    takes them; the directory is made when it is needed. The rest looks and changes nothing. Where the job has
+    its state and output in a store, the home says so, and that is where they are read.
 
     A record is a Publication or Subscription, or a mapping like the JSON objects that the command line
     reads (GeoJSON Features and FeatureCollections, too). What is given in one call comes in its order.
@@ -107,7 +108,8 @@ class Deployment:
     ) -> Iterator[Match]:
         """Yield matches as they are delivered, those that are there first unless only ``new`` ones count.
 
-        It ends when nothing came for ``timeout_s``; without one it waits for ever.
+        It ends when nothing came for ``timeout_s``; without one it waits for ever. ``poll_s``: how often it
+        looks; on an object store it looks once a second at most.
         """
         reader = self._reader()
         if new:
@@ -132,24 +134,26 @@ class Deployment:
     def status(self) -> dict[str, Any]:
         """Return how the load is spread: the fields of ``ps2stream status --json``."""
         state = state_of(self.home)
-        status = state.mailbox.read_status()
+        status, life = state.mailbox.read_status(), job_life(self.home, state)
+        told = {"lease_age_s": life.lease_age_s} if life.has_lease else {}
         age_s = None if status is None else _age_s(status)
-        return {"running": state.host.lock.is_held(), "age_s": age_s, **(status or {})}
+        return {"running": life.is_running, **told, "age_s": age_s, **(status or {})}
 
     def adjustments(self) -> list[Adjustment]:
         """Return what load adjustment did, and why, oldest first."""
-        return list(state_of(self.home).adjustments.read())
+        state_of(self.home)
+        return settled(self.home, None, lambda state: state.adjustments.read())
 
     def _reader(self) -> MatchReader:
         if not self.home.directory.is_dir():
             raise StateError(f"there is no deployment in {self.home.directory}")
-        return MatchReader(Path(ParquetSink.at(self.home.out).matches.location()))
+        return MatchReader(ParquetSink.at(self.home.out).matches)
 
     def _publication(self, publication: str | Publication | KnownPublication) -> KnownPublication:
         match publication:
             case str():
-                with Journal.open(self.home.journal) as journal:
-                    return publication_with_id(journal, publication)
+                with self.home.feed() as feed:
+                    return feed.publication(publication)
             case Publication(id, text, lat, lon):
                 return KnownPublication(lat, lon, text, id)
             case _:

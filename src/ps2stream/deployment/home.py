@@ -1,29 +1,71 @@
-"""The home of a deployment: one directory for all that belongs to it.
+"""The home of a deployment: one directory, from which all that belongs to it is found.
 
-    journal/   what was published and subscribed
-    state/     what the job remembers
-    out/       what it delivered: matches/ and rejected/
+    journal/     what was published and subscribed
+    state/       what the job remembers
+    out/         what it delivered: matches/ and rejected/
+    store.json   where state/ and out/ are if they are not here: below a URL (``store_note.py``)
 
-Commands that add to the journal make it; a job makes the rest.
+Commands that add to the journal make it; a job makes the rest. Two questions have one answer each:
+where state and output are (``state``, ``out``), and how to get at the events (``feed``).
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ps2stream.errors import StateError
+from ps2stream.files import AnyPath, absolute
 from ps2stream.state.home_layout import HomeLayout
 
 if TYPE_CHECKING:
     from ps2stream.config import Settings
+    from ps2stream.deployment.event_feed import EventFeed
     from ps2stream.state.job_file import JobFile
     from ps2stream.state.state import State
 
 
 @dataclass(frozen=True, slots=True)
-class Home(HomeLayout):
+class Home:
     """Where the parts of a deployment are, and what its job is bound to."""
+
+    directory: Path
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "directory", absolute(self.directory))
+
+    @property
+    def journal(self) -> Path:
+        return HomeLayout(self.directory).journal
+
+    @property
+    def store(self) -> str | None:
+        """Return the URL of the store that the job has its state in; None where that is the home."""
+        from ps2stream.deployment.store_note import StoreNote
+
+        return StoreNote(self.directory).store()
+
+    @property
+    def state(self) -> AnyPath:
+        """Return the directory or the URL of the job's state."""
+        return self.state_in(self.store)
+
+    def state_in(self, store: str | None) -> AnyPath:
+        """Return where the job's state is, or would be, in a store or without one."""
+        return HomeLayout(self.directory).state if store is None else f"{store}/state"
+
+    @property
+    def out(self) -> AnyPath:
+        """Return the directory or the URL of what the job delivers."""
+        store = self.store
+        return HomeLayout(self.directory).out if store is None else f"{store}/out"
+
+    def feed(self, *, create: bool = False) -> EventFeed:
+        """Open the events of the deployment; ``create`` makes what is missing."""
+        from ps2stream.deployment.journal_feed import JournalFeed
+
+        return JournalFeed(self.journal, create=create)
 
     @property
     def has_state(self) -> bool:
@@ -44,15 +86,28 @@ class Home(HomeLayout):
 
     def _job_file(self) -> JobFile:
         from ps2stream.state.job_file import JobFile
-        from ps2stream.store.directory import DirectoryStore
+        from ps2stream.store.urls import store_at
 
-        return JobFile(DirectoryStore(self.state))
+        return JobFile(store_at(self.state))
+
+
+def newest_state(where: AnyPath) -> State:
+    """Return the state in a directory or at a URL as its newest driver has it; it need not be there yet.
+
+    It is one driver's view: where drivers follow each other, whoever reads for long asks again (``settled``).
+    """
+    from ps2stream.state.host_files import HostFiles
+    from ps2stream.state.state import State
+    from ps2stream.store.urls import is_url, store_at
+
+    if not is_url(where):
+        return State.at(where).newest()
+    store = store_at(where)
+    return State(store, HostFiles.of(store.location())).newest()
 
 
 def state_of(home: Home) -> State:
-    """Return the state of a home; raise if no job was ever started there."""
-    from ps2stream.state.state import State
-
+    """Return the state of a home as its newest driver has it; raise if no job was ever started there."""
     if not home.has_state:
         raise StateError(f"no job was started in {home.directory} yet; 'ps2stream run' starts one")
-    return State.at(home.state)
+    return newest_state(home.state)

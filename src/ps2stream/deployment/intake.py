@@ -1,4 +1,4 @@
-"""Records into the journal of a deployment, batch by batch; a bad one is reported and the rest go on.
+"""Records into the feed of a deployment, batch by batch; a bad one is reported and the rest go on.
 
 Who feeds records is told what became of each through a :class:`Receipts`: the command line prints, a service
 would answer.
@@ -7,12 +7,13 @@ would answer.
 from __future__ import annotations
 
 import uuid
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple, Protocol
 
 import pyarrow as pa
 
+from ps2stream.deployment.event_feed import EventFeed
 from ps2stream.deployment.home import Home
 from ps2stream.deployment.line_reader import MAX_LINES
 from ps2stream.deployment.live_subscriptions import live_subscriptions
@@ -89,7 +90,7 @@ class Fault(NamedTuple):
 
 
 class Accepted(NamedTuple):
-    """A record that is in the journal."""
+    """A record that is in the feed."""
 
     origin: Origin
     id: str
@@ -117,7 +118,7 @@ class Receipts(Protocol):
         ...
 
     def lost(self, n_records: int) -> None:
-        """Take notice of valid records that the journal could not keep; why is raised."""
+        """Take notice of valid records that could not be kept; why is raised."""
         ...
 
 
@@ -151,10 +152,10 @@ def _complete(kind: RecordKind, records: OriginRows) -> set[int]:
 
 @dataclass(slots=True)
 class Intake:
-    """Append records of one kind to a journal and report what became of each."""
+    """Append records of one kind to a feed and report what became of each."""
 
     kind: RecordKind
-    journal: Journal
+    feed: EventFeed
     receipts: Receipts
     n_accepted: int = field(default=0, init=False)
     n_generated: int = field(default=0, init=False)
@@ -197,18 +198,18 @@ class Intake:
             self.n_rejected += 1
             self.receipts.rejected(fault)
         if kept:
-            seq = self._append(events.take(pa.array(kept)) if len(kept) < len(records) else events)
+            seqs = self._append(events.take(pa.array(kept)) if len(kept) < len(records) else events)
             self.n_generated += len(generated.intersection(kept))
             self.receipts.accepted(
-                Accepted(records[number][0], records[number][1]["id"], seq + i, number in generated)
-                for i, number in enumerate(kept)
+                Accepted(records[number][0], records[number][1]["id"], seq, number in generated)
+                for number, seq in zip(kept, seqs, strict=True)
             )
 
-    def _append(self, events: pa.RecordBatch) -> int:
+    def _append(self, events: pa.RecordBatch) -> Sequence[int]:
         try:
-            appended = self.journal.append(events)
+            seqs = self.feed.append(events)
         except PS2StreamError:
             self.receipts.lost(events.num_rows)
             raise
         self.n_accepted += events.num_rows
-        return appended.first_seq
+        return seqs

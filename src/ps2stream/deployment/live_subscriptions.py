@@ -1,25 +1,22 @@
-"""Which subscriptions there are: what the job's log says, and what the journal says since.
+"""Which subscriptions there are: what the job's log says, and what came in since.
 
-The log holds what the job decided up to its last batch, and stays when the journal is pruned. The journal
-holds what came later. Both are read while others write them: if a snapshot or a pruning came in
-between, everything is read again.
+The log holds what the job decided up to its last batch, and stays when events are dropped. The feed
+holds what came later. Both are read while others write them (``settled.py``).
 """
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from ps2stream.deployment.event_feed import EventFeed
 from ps2stream.deployment.home import Home
-from ps2stream.errors import PS2StreamError
-from ps2stream.journal import Journal
-from ps2stream.journal.packets import decode_updates
-from ps2stream.journal.positions import position_of
+from ps2stream.deployment.settled import settled
 from ps2stream.matching.contract import FOREVER
 from ps2stream.model.schemas import REJECTED
 from ps2stream.model.space import Region
@@ -47,7 +44,7 @@ class Decisions(NamedTuple):
 
 
 class Pending(NamedTuple):
-    """Updates of the journal, in order, and those that the job rejects."""
+    """Updates of a feed, in order, and those that the job rejects."""
 
     valid: pa.Table
     rejected: pa.Table
@@ -55,10 +52,10 @@ class Pending(NamedTuple):
 
 def live_subscriptions(home: Home, ids: Sequence[str] | None = None) -> pa.Table:
     """Return the live subscriptions (schema LIVE) by seq, of some ids or all."""
-    with Journal.open(home.journal) as journal:
-        if journal.oldest() > 1 and not home.has_state:
-            _LOG.warning("the journal was pruned and no job has kept a log: older ones are not shown")
-        return settled(home, journal, lambda: _live(home, journal, ids))
+    with home.feed() as feed:
+        if feed.pruned() and not home.has_state:
+            _LOG.warning("%s was pruned and no job has kept a log: older ones are not shown", feed)
+        return settled(home, feed, lambda state: _live(state, feed, ids))
 
 
 def at_point(live: pa.Table, lat: float, lon: float) -> pa.Table:
@@ -67,25 +64,8 @@ def at_point(live: pa.Table, lat: float, lon: float) -> pa.Table:
     return live.filter(pa.array([Region(*each).contains(lon, lat) for each in corners], pa.bool_()))
 
 
-def settled(home: Home, journal: Journal, read: Callable[[], pa.Table]) -> pa.Table:
-    """Read again until no snapshot and no pruning came in between."""
-    log = State.at(home.state).log
-    while True:
-        before = (log.base(), journal.oldest())
-        failure: PS2StreamError | None = None
-        try:
-            result = read()
-        except PS2StreamError as error:
-            failure = error
-        if (log.base(), journal.oldest()) == before:
-            if failure is not None:
-                raise failure
-            return result
-
-
-def decisions(home: Home, ids: Sequence[str] | None = None) -> Decisions:
+def decisions(state: State, ids: Sequence[str] | None = None) -> Decisions:
     """Read the job's log; without a job it is empty."""
-    state = State.at(home.state)
     # The ledger first: the log that is read after it holds at least as much.
     upto_seq = state.ledger.last_seq()
     parts = [_ROWS.empty_table()]
@@ -99,27 +79,28 @@ def decisions(home: Home, ids: Sequence[str] | None = None) -> Decisions:
     return Decisions(pa.concat_tables(parts), upto_seq)
 
 
-def pending(home: Home, journal: Journal, after_seq: int, ids: Sequence[str] | None = None) -> Pending:
-    """Read the journal's updates beyond a seq and apply the job's rules to each."""
-    tokenizer = Tokenizer(home.stop_words())
+def pending(
+    feed: EventFeed, after_seq: int, stop_words: Iterable[str], ids: Sequence[str] | None = None
+) -> Pending:
+    """Read the updates of a feed beyond a seq and apply the job's rules to each."""
+    tokenizer = Tokenizer(stop_words)
     valid, rejected = [_WORDS.empty_table()], [REJECTED.empty_table()]
-    first = position_of(journal, after_seq + 1)
-    for packet in journal.read(first - 1, max(first - 1, journal.last().position), publications=False):
-        if packet.damage:
-            _LOG.warning("%s", packet.damage)
-        updates = _of_ids(decode_updates(packet.updates), ids)
-        updates = updates.filter(pc.greater(updates.column("seq"), after_seq))
-        compiled, refused = compile_updates(updates, tokenizer)
+    for updates in feed.updates(after_seq):
+        compiled, refused = compile_updates(_of_ids(updates, ids), tokenizer)
         valid.append(pa.Table.from_batches([compiled.select(_WORDS.names)]))
         rejected.append(pa.Table.from_batches([refused]))
     return Pending(pa.concat_tables(valid), pa.concat_tables(rejected))
 
 
-def _live(home: Home, journal: Journal, ids: Sequence[str] | None) -> pa.Table:
-    decided = decisions(home, ids)
-    said = pa.concat_tables(
-        [_still_live(decided.rows), pending(home, journal, decided.upto_seq, ids).valid.select(_WORDS.names)]
-    )
+def stop_words_of(state: State) -> tuple[str, ...]:
+    """Return the stop words that a job was started with; none before its first start."""
+    return state.job_file.stop_words if state.job_file.exists() else ()
+
+
+def _live(state: State, feed: EventFeed, ids: Sequence[str] | None) -> pa.Table:
+    decided = decisions(state, ids)
+    later = pending(feed, decided.upto_seq, stop_words_of(state), ids)
+    said = pa.concat_tables([_still_live(decided.rows), later.valid.select(_WORDS.names)])
     # The last word on an id decides, and the seq of an event is its own.
     last = said.group_by("id").aggregate([("seq", "max")]).column("seq_max")
     is_last = pa.array(np.isin(said.column("seq").to_numpy(), last.to_numpy()))

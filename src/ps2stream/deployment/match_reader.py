@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
-import os
 import re
 import time
 from collections.abc import Iterator
@@ -14,13 +12,17 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from ps2stream.errors import StateError
+from ps2stream.errors import MissingError, StateError
 from ps2stream.model.events import conform
 from ps2stream.model.schemas import MATCHES
+from ps2stream.store.contract import Store
+from ps2stream.store.directory import DirectoryStore
 
 _NAME = re.compile(r"batch-(\d+)-(\d+)\.parquet")
 #: How often one who follows looks for new files.
 POLL_S = 0.2
+#: The same where every look is a request, which somebody answers and may charge for.
+REMOTE_POLL_S = 1.0
 #: Clocks of file systems are coarse: a directory that changed this recently may change again unnoticed.
 _SETTLED_S = 2.0
 
@@ -41,12 +43,16 @@ class Wanted:
 
 
 class MatchReader:
-    """Read each file of a directory once; the directory need not exist yet."""
+    """Read each file of a store once; there need not be any yet."""
 
-    def __init__(self, directory: Path) -> None:
-        self._directory = directory
+    def __init__(self, store: Store) -> None:
+        self._store = store
         self._seen: set[str] = set()
         self._unchanged_since = -1
+
+    def has_files(self) -> bool:
+        """Say whether there is anything to read, now or before."""
+        return bool(self._seen) or any(map(_NAME.fullmatch, self._store.list()))
 
     def skip(self) -> None:
         """Leave out what is there now."""
@@ -57,7 +63,7 @@ class MatchReader:
         for name in self._new_names():
             # A batch that ran again after a crash wrote the same file again: its name is enough.
             self._seen.add(name)
-            for batch in _batches(self._directory / name):
+            for batch in self._batches(name):
                 matches = wanted.of(batch)
                 if matches.num_rows:
                     yield matches
@@ -67,37 +73,47 @@ class MatchReader:
     ) -> Iterator[pa.RecordBatch]:
         """Yield matches as their files come, until none came for ``timeout_s``."""
         last = time.monotonic()
+        pause_s = poll_s if isinstance(self._store, DirectoryStore) else max(poll_s, REMOTE_POLL_S)
         while True:
             for batch in self.read(wanted):
                 yield batch
                 last = time.monotonic()
             if timeout_s is not None and time.monotonic() - last >= timeout_s:
                 return
-            time.sleep(poll_s)
+            time.sleep(pause_s)
 
     def _new_names(self) -> list[str]:
-        # Listing a directory of very many files several times a second would keep a core busy.
-        changed_ns = self._changed_ns()
-        if changed_ns == self._unchanged_since:
+        if self._is_unchanged():
             return []
+        return sorted(set(filter(_NAME.fullmatch, self._store.list())) - self._seen)
+
+    def _is_unchanged(self) -> bool:
+        """Say whether nothing can have come since the last look, where that can be told without a listing.
+
+        Listing a directory of very many files several times a second would keep a core busy.
+        """
+        if not isinstance(self._store, DirectoryStore):
+            return False
+        changed_ns = _changed_ns(Path(self._store.location()))
+        if changed_ns == self._unchanged_since:
+            return True
         self._unchanged_since = changed_ns if time.time() - changed_ns / 1e9 > _SETTLED_S else -1
-        with contextlib.suppress(FileNotFoundError):
-            return sorted(set(filter(_NAME.fullmatch, os.listdir(self._directory))) - self._seen)
-        return []
+        return False
 
-    def _changed_ns(self) -> int:
+    def _batches(self, name: str) -> Iterator[pa.RecordBatch]:
+        where = self._store.location(name)
         try:
-            return self._directory.stat().st_mtime_ns
-        except FileNotFoundError:
-            return 0
+            with pq.ParquetFile(pa.BufferReader(self._store.get(name))) as file:
+                for batch in file.iter_batches():
+                    yield conform(batch, MATCHES, where)
+        except MissingError:  # somebody cleans up old files
+            return
+        except (pa.ArrowInvalid, OSError) as error:
+            raise StateError(f"matches {where} cannot be read: {error}") from error
 
 
-def _batches(path: Path) -> Iterator[pa.RecordBatch]:
+def _changed_ns(directory: Path) -> int:
     try:
-        with pq.ParquetFile(path) as file:
-            for batch in file.iter_batches():
-                yield conform(batch, MATCHES, str(path))
-    except FileNotFoundError:  # somebody cleans up old files
-        return
-    except (pa.ArrowInvalid, OSError) as error:
-        raise StateError(f"matches {path} cannot be read: {error}") from error
+        return directory.stat().st_mtime_ns
+    except FileNotFoundError:
+        return 0

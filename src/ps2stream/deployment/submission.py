@@ -11,7 +11,6 @@ from ps2stream.deployment.home import Home
 from ps2stream.deployment.intake import Accepted, Checked, Fault, Intake, OriginRows, RecordKind, check
 from ps2stream.deployment.line_reader import MAX_LINES
 from ps2stream.errors import Rejected
-from ps2stream.journal import Journal
 from ps2stream.model.publications import Publication
 from ps2stream.model.records import BadRecordError, Origin, features_in
 from ps2stream.model.rejections import OnRejected, check_choice, raise_rejected
@@ -32,7 +31,7 @@ class Receipt:
 
 
 def submit(home: Home, kind: RecordKind, values: Iterable[object], on_rejected: OnRejected) -> Receipt:
-    """Append records to the journal of a home.
+    """Append records to the feed of a home.
 
     If some are not valid and that is to be raised, none is appended.
     """
@@ -43,8 +42,8 @@ def submit(home: Home, kind: RecordKind, values: Iterable[object], on_rejected: 
     raise_rejected(rejected, n_events, on_rejected)
     accepted = _Kept()
     if any(chunk.checked.kept for chunk in checked):
-        with Journal.open(home.journal, create=True) as journal:
-            intake = Intake(kind, journal, accepted)
+        with home.feed(create=True) as feed:
+            intake = Intake(kind, feed, accepted)
             for chunk in checked:
                 intake.add(chunk.checked)
     return Receipt(tuple(accepted.ids), tuple(accepted.seqs), tuple(rejected))

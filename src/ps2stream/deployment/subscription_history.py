@@ -6,13 +6,15 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
+from ps2stream.deployment.event_feed import EventFeed
 from ps2stream.deployment.home import Home
-from ps2stream.deployment.live_subscriptions import decisions, pending, settled
+from ps2stream.deployment.live_subscriptions import decisions, pending, stop_words_of
+from ps2stream.deployment.settled import settled
 from ps2stream.errors import JournalError, quoted
-from ps2stream.journal import Journal
 from ps2stream.model.schemas import BEFORE_ALL_SEQS
 from ps2stream.model.space import Region
 from ps2stream.registry.segments import BEGIN, BOUNDS, END
+from ps2stream.state.state import State
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,9 +40,9 @@ class Version:
 
 
 def versions_of(home: Home, subscription_id: str) -> list[Version]:
-    """Return the versions of an id that journal and log still know, oldest first."""
-    with Journal.open(home.journal) as journal:
-        words = settled(home, journal, lambda: _words(home, journal, subscription_id))
+    """Return the versions of an id that feed and log still know, oldest first."""
+    with home.feed() as feed:
+        words = settled(home, feed, lambda state: _words(state, feed, subscription_id))
     versions: list[Version] = []
     for word in sorted(words.to_pylist(), key=lambda word: word["seq"]):
         if versions and versions[-1].seq_to is None:
@@ -67,14 +69,14 @@ def _ended(version: Version, seq: int, *, replaced: bool) -> Version:
     return Version(version.expression, version.region, version.id, version.seq_from, seq, replaced)
 
 
-def _words(home: Home, journal: Journal, subscription_id: str) -> pa.Table:
-    """Gather begins and ends, each once: the log and the journal tell of the same ones."""
+def _words(state: State, feed: EventFeed, subscription_id: str) -> pa.Table:
+    """Gather begins and ends, each once: the log and the feed tell of the same ones."""
     said = {}
-    # All that the journal has, not only what the log lacks: a snapshot has forgotten what ended before it.
-    update = pending(home, journal, BEFORE_ALL_SEQS, [subscription_id])
+    # All that the feed has, not only what the log lacks: a snapshot has forgotten what ended before it.
+    update = pending(feed, BEFORE_ALL_SEQS, stop_words_of(state), [subscription_id])
     for word in update.valid.to_pylist():
         said[word["seq"]] = word
-    for row in decisions(home, [subscription_id]).rows.to_pylist():
+    for row in decisions(state, [subscription_id]).rows.to_pylist():
         if row["change"] == BEGIN:
             said[row["seq_from"]] = {**row, "seq": row["seq_from"], "is_subscribe": True}
         elif row["change"] == END:

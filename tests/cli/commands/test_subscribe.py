@@ -85,8 +85,8 @@ def test_wrong_usage_is_2(run: Any, words: list[str]) -> None:
 def test_a_subscription_of_stop_words_only_is_refused_once_the_job_has_them(
     run: Any, home: Home, lines: Any
 ) -> None:
-    home.state.mkdir(parents=True)
-    (home.state / "job.json").write_text(json.dumps({"stop_words": ["the"]}))
+    (home.directory / "state").mkdir(parents=True)
+    (home.directory / "state" / "job.json").write_text(json.dumps({"stop_words": ["the"]}))
     assert "consists only of stop words" in run("subscribe", "q", "The", "--region", "0,0,1,1").err
     name = lines({"id": "q", "expression": "The", "region": [0, 0, 1, 1]})
     assert "consists only of stop words" in run("subscribe", "--file", name).err

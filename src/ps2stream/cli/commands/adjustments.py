@@ -9,7 +9,6 @@ from ps2stream.cli import exit_codes
 from ps2stream.cli.options.arguments import natural
 from ps2stream.cli.options.home import add_home, existing_home
 from ps2stream.cli.render.output import note, print_json
-from ps2stream.deployment.home import state_of
 
 _DESCRIPTION = """\
 Show what load adjustment did in a job, and why, oldest first.
@@ -49,8 +48,9 @@ def add_parser(subparsers: Any) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     from ps2stream.cli.render.adjustment_text import object_of, text_of
+    from ps2stream.deployment.deployment import Deployment
 
-    records = state_of(existing_home(arguments)).adjustments.read()
+    records = Deployment(existing_home(arguments).directory).adjustments()
     if not records:
         note("ps2stream: no adjustment was made yet")
     for number, record in enumerate(records[-arguments.limit :] if arguments.limit else records):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Iterator
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ps2stream.cli import exit_codes
@@ -15,8 +14,8 @@ from ps2stream.cli.render.output import Columns, note, print_json
 from ps2stream.deployment.home import Home
 
 if TYPE_CHECKING:
+    from ps2stream.deployment.event_feed import EventFeed
     from ps2stream.deployment.match_reader import MatchReader, Wanted
-    from ps2stream.deployment.publication_lookup import PublishedTexts
 
 _DESCRIPTION = """\
 Show the matches that the job of a deployment has delivered, oldest first, each once.
@@ -67,10 +66,10 @@ def run(arguments: argparse.Namespace) -> int:
     from ps2stream.sinks.parquet import ParquetSink
 
     home = existing_home(arguments)
-    directory = Path(ParquetSink.at(home.out).matches.location())
-    if not directory.exists():
-        note(f"ps2stream: no matches yet; {directory} does not exist")
-    reader = MatchReader(directory)
+    store = ParquetSink.at(home.out).matches
+    reader = MatchReader(store)
+    if not reader.has_files():
+        note(f"ps2stream: no matches yet in {store.location()}")
     if arguments.new:
         reader.skip()
     texts = _Texts(home) if arguments.text else None
@@ -90,7 +89,7 @@ def _show(reader: MatchReader, wanted: Wanted, texts: _Texts | None, arguments: 
     for rows in _polled(reader, wanted, follow=arguments.follow):
         shown = rows if left is None else rows[:left]
         if texts:
-            shown = [{**row, "text": texts.text(row["publication_seq"])} for row in shown]
+            shown = [{**row, "text": texts.of(row)} for row in shown]
         if arguments.json:
             for row in shown:
                 print_json(row)
@@ -118,13 +117,10 @@ class _Texts:
 
     def __init__(self, home: Home) -> None:
         self._home = home
-        self._published: PublishedTexts | None = None
+        self._feed: EventFeed | None = None
 
-    def text(self, seq: int) -> str | None:
-        if self._published is None:
-            from ps2stream.deployment.publication_lookup import PublishedTexts
-            from ps2stream.journal import Journal
-
+    def of(self, match: dict[str, Any]) -> str | None:
+        if self._feed is None:
             # Left open to the end of the process, which is the end of this command.
-            self._published = PublishedTexts(Journal.open(self._home.journal))
-        return self._published.text(seq)
+            self._feed = self._home.feed()
+        return self._feed.text(match["publication_id"], match["publication_seq"])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ps2stream.cli import exit_codes
 from ps2stream.cli.options.adjustment import add_margin, adjustment_from
@@ -15,6 +15,8 @@ from ps2stream.deployment.home import Home, state_of
 
 if TYPE_CHECKING:
     from ps2stream.config import Settings
+    from ps2stream.deployment.event_feed import EventFeed
+    from ps2stream.partitioning.plan import Plan
     from ps2stream.partitioning.sample import Sample
     from ps2stream.state.state import State
 
@@ -82,12 +84,12 @@ def run(arguments: argparse.Namespace) -> int:
     home = existing_home(arguments)
     state = state_of(home)
     if arguments.dry_run:
-        _judge(arguments, home, state)
+        _judge(arguments, home)
         return exit_codes.DONE
     for option in _DRY_ONLY:
         if getattr(arguments, option) is not None:
             arguments.parser.error(f"--{option.replace('_', '-')} needs --dry-run")
-    _ask(state)
+    _ask(home, state)
     if arguments.json:
         print_json({"requested": True})
     else:
@@ -95,10 +97,11 @@ def run(arguments: argparse.Namespace) -> int:
     return exit_codes.DONE
 
 
-def _ask(state: State) -> None:
+def _ask(home: Home, state: State) -> None:
+    from ps2stream.deployment.job_life import job_life
     from ps2stream.errors import StateError
 
-    if not state.host.lock.is_held():
+    if not job_life(home, state).is_running:
         where = state.store.location()
         raise StateError(f"no job is running on {where}; without one, --dry-run can tell the gain")
     if state.mailbox.read_status() is None:
@@ -109,20 +112,43 @@ def _ask(state: State) -> None:
     state.mailbox.request_repartition()
 
 
-def _judge(arguments: argparse.Namespace, home: Home, state: State) -> None:
+def _judge(arguments: argparse.Namespace, home: Home) -> None:
     from ps2stream.adjusting.repartitioning import consider
     from ps2stream.cli.render.gain_text import object_of, print_gain
+    from ps2stream.deployment.settled import settled
 
-    settings = _settings(arguments, home, state)
-    plan, is_switching = state.plan(), state.routing().older is not None
-    sample = _sample(home, state, settings)
-    considered = consider(sample, plan, settings)
-    margin = settings.adjustment.margin
-    shown = object_of(considered, plan, sample, margin, is_switching=is_switching)
+    with home.feed() as feed:
+        known = settled(home, None, lambda state: _known(arguments, home, state, feed))
+        _check(known.sample, home, feed)
+    considered = consider(known.sample, known.plan, known.settings)
+    shown = object_of(
+        considered,
+        known.plan,
+        known.sample,
+        known.settings.adjustment.margin,
+        is_switching=known.is_switching,
+    )
     if arguments.json:
         print_json(shown)
     else:
         print_gain(shown)
+
+
+class _Known(NamedTuple):
+    """What a new plan is judged by."""
+
+    settings: Settings
+    plan: Plan
+    is_switching: bool
+    sample: Sample
+
+
+def _known(arguments: argparse.Namespace, home: Home, state: State, feed: EventFeed) -> _Known:
+    from ps2stream.adjusting.disk_sample import sample_on_disk
+
+    settings = _settings(arguments, home, state)
+    sample = sample_on_disk(feed.newest(settings.sample_prefix_events), state.log, settings)
+    return _Known(settings, state.plan(), state.routing().older is not None, sample)
 
 
 def _settings(arguments: argparse.Namespace, home: Home, state: State) -> Settings:
@@ -146,20 +172,16 @@ def _settings(arguments: argparse.Namespace, home: Home, state: State) -> Settin
         return replace(of_job, **{name: value for name, value in given.items() if value is not None})
 
 
-def _sample(home: Home, state: State, settings: Settings) -> Sample:
-    from ps2stream.adjusting.disk_sample import sample_on_disk
+def _check(sample: Sample, home: Home, feed: EventFeed) -> None:
+    """Tell of a sample that is small; raise if it says nothing."""
     from ps2stream.errors import StateError
-    from ps2stream.journal import Journal
 
-    sample = sample_on_disk(home.journal, state.log, settings)
     if sample.n_publications < _FEW:
-        with Journal.open(home.journal) as journal:
-            oldest = journal.oldest()
-        pruned = f"; it was pruned up to position {oldest - 1}" if oldest > 1 else ""
-        left = f"{sample.n_publications:,} publications to judge by{pruned}"
+        position = feed.pruned()
+        pruned = f"; it was pruned up to position {position}" if position else ""
+        left = f"{feed} holds only {sample.n_publications:,} publications to judge by{pruned}"
         if sample.n_publications < 2:
-            raise StateError(f"the journal {home.journal} holds only {left}")
-        note(f"ps2stream: the journal holds only {left}; another {_FEW:,} may say something else")
+            raise StateError(left)
+        note(f"ps2stream: {left}; another {_FEW:,} may say something else")
     if sample.n_live == 0:
         raise StateError(f"the job of {home.directory} has no live subscriptions: there is no load to divide")
-    return sample

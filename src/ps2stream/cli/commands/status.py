@@ -23,6 +23,9 @@ the busiest cells of each: publications, subscriptions on average, candidates an
 window, the bytes that would move with the cell, and its region as MIN_LON,MIN_LAT,MAX_LON,MAX_LAT.
 
 A job that does not adjust its load (--adjust off, or one worker) counts nothing.
+
+A job whose state is in a store runs if it has renewed its lease within 20 s, as far as the clock of its
+host and that of this one agree (lease_age_s).
 """
 
 _EPILOG = """\
@@ -72,6 +75,8 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _print_json(status: dict[str, Any], n_cells: int) -> None:
+    if status.get("lease_age_s") is not None:
+        status = {**status, "lease_age_s": round(status["lease_age_s"], 3)}
     if status["age_s"] is not None:
         workers = [{**worker, "cells": worker["cells"][:n_cells]} for worker in status["workers"]]
         status = {**status, "age_s": round(status["age_s"], 3), "workers": workers}
@@ -82,6 +87,8 @@ def _print_text(status: dict[str, Any], figures: LoadFigures | None, n_cells: in
     from ps2stream.cli.render.load_table import ago, print_loads
 
     doing = "the job runs" if status["running"] else "the job does not run"
+    if status.get("lease_age_s") is not None:
+        doing += f" (by its clock, it renewed its lease {ago(status['lease_age_s'])})"
     if figures is None:
         print(f"{doing}; {_NOTHING_YET}")
         return

@@ -1,0 +1,60 @@
+"""What a deployment does with its events: add some, and read what is left of those that came."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from types import TracebackType
+from typing import Protocol, Self
+
+import pyarrow as pa
+
+from ps2stream.deployment.publication_lookup import KnownPublication
+
+
+class EventFeed(Protocol):
+    """The events of a deployment, open; a job takes them from there, and older ones may be dropped.
+
+    Seqs are in the order that the job keeps to; events that were dropped are found no more.
+    """
+
+    def append(self, events: pa.RecordBatch) -> Sequence[int]:
+        """Add events (schema EVENTS) in row order, all or none; return the seq that each got.
+
+        When it returns they have survived. A column ``seq`` is ignored.
+        """
+        ...
+
+    def updates(self, after_seq: int) -> Iterator[pa.RecordBatch]:
+        """Yield what was subscribed and unsubscribed beyond a seq (schema UPDATES), in order."""
+        ...
+
+    def publication(self, publication_id: str) -> KnownPublication:
+        """Return the newest publication with an id; raise if there is none, or if it is not valid."""
+        ...
+
+    def text(self, publication_id: str, seq: int) -> str | None:
+        """Return the text of a publication; None if it is there no more."""
+        ...
+
+    def newest(self, n_events: int) -> Iterator[pa.RecordBatch]:
+        """Yield the newest events (schema EVENTS) in order, this many or some more."""
+        ...
+
+    def pruned(self) -> int:
+        """Return up to which position events were dropped; 0 where all are there."""
+        ...
+
+    def close(self) -> None: ...
+
+    def __enter__(self) -> Self: ...
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None: ...
+
+    def __str__(self) -> str:
+        """Say what it is and where, for messages."""
+        ...

@@ -1,0 +1,73 @@
+"""The events of a deployment that has a journal: the only way from ``deployment/`` to it."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from ps2stream.deployment.publication_lookup import KnownPublication, PublishedTexts, publication_with_id
+from ps2stream.journal import Journal
+from ps2stream.journal.packets import decode_updates
+from ps2stream.journal.positions import position_of
+
+_LOG = logging.getLogger(__name__)
+
+
+class JournalFeed:
+    """The events of a journal that is open; see :class:`~ps2stream.deployment.event_feed.EventFeed`."""
+
+    def __init__(self, directory: Path, *, create: bool = False) -> None:
+        """Open the journal of a directory; ``create`` makes it if it is missing."""
+        self._directory = directory
+        self._journal = Journal.open(directory, create=create)
+        self._texts = PublishedTexts(self._journal)
+
+    def __str__(self) -> str:
+        return f"the journal {self._directory}"
+
+    def append(self, events: pa.RecordBatch) -> Sequence[int]:
+        appended = self._journal.append(events)
+        return range(appended.first_seq, appended.last_seq + 1)
+
+    def updates(self, after_seq: int) -> Iterator[pa.RecordBatch]:
+        first = position_of(self._journal, after_seq + 1)
+        last = max(first - 1, self._journal.last().position)
+        for packet in self._journal.read(first - 1, last, publications=False):
+            if packet.damage:
+                _LOG.warning("%s", packet.damage)
+            updates = decode_updates(packet.updates)
+            yield updates.filter(pc.greater(updates.column("seq"), after_seq))
+
+    def publication(self, publication_id: str) -> KnownPublication:
+        return publication_with_id(self._journal, publication_id)
+
+    def text(self, publication_id: str, seq: int) -> str | None:
+        return self._texts.text(seq)  # no two events of a journal have the same
+
+    def newest(self, n_events: int) -> Iterator[pa.RecordBatch]:
+        from ps2stream.adjusting.disk_sample import newest_events
+
+        return newest_events(self._journal, n_events)
+
+    def pruned(self) -> int:
+        return self._journal.oldest() - 1
+
+    def close(self) -> None:
+        self._journal.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.close()
