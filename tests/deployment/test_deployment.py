@@ -13,7 +13,12 @@ import ps2stream as ps2
 from cli.jobs import Job
 from ps2stream.balance.adjustments import Adjustment
 from ps2stream.deployment.home import Home
+from ps2stream.deployment.store_note import StoreNote, url_of
 from ps2stream.model.schemas import MATCHES
+from ps2stream.state.host_files import HostFiles
+from ps2stream.state.lease import Lease
+from ps2stream.state.state import State
+from ps2stream.store.urls import store_at
 from waiting import HANG_S
 
 MUNICH = ps2.Region(11.3, 48.0, 11.8, 48.3)
@@ -159,6 +164,29 @@ def test_what_another_driver_decides_is_read_on(any_home: Home) -> None:
     assert deployment.subscriptions().column("id").to_pylist() == ["fires"]
     assert deployment.explain("p1", "fires").cell is not None
     assert deployment.matches().num_rows == 1
+
+
+def test_a_home_with_a_state_can_be_brought_into_a_store(tmp_path: Path) -> None:
+    home, mounted = Home(tmp_path / "home"), tmp_path / "mounted"
+    deployment = ps2.Deployment(home.directory)
+    deployment.subscribe(FIRE)
+    deployment.publish(SMOKE)
+    Job(home, SETTINGS).process()
+    deployment.subscribe(ps2.Subscription("b", "rain", MUNICH))
+    plan = deployment.explain("p1", "fires").cell
+    mounted.mkdir()
+    for part in ("state", "out"):
+        (home.directory / part).rename(mounted / part)
+    StoreNote(home.directory).check(url_of(mounted))
+    StoreNote(home.directory).write(url_of(mounted))
+    store = store_at(home.state)
+    with Lease(store, "driver").held() as lease:
+        state = State(store, HostFiles(tmp_path / "files")).taken_over(lease).open(SETTINGS)
+        assert state.ledger.last_seq() == 2
+        assert deployment.status()["running"] is True
+        assert deployment.subscriptions().column("id").to_pylist() == ["fires", "b"]
+        assert deployment.explain("p1", "fires").cell == plan
+        assert deployment.matches().num_rows == 1
 
 
 @pytest.mark.parametrize("kind", [str, Path])

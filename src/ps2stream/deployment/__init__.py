@@ -1,20 +1,26 @@
-"""A deployment: one directory with a journal, a job's state and its deliveries, and what people do with it.
+"""A deployment: events, a job's state and its deliveries, found from one directory; what people do with it.
 
 Everything here serves a Python program as much as the command line; nothing prints.
 
-    home                  where the parts of a deployment are
+    home                  where the parts of a deployment are: in its directory, or in a store that it names
+    store_note            the note in a home that names its store
+    event_feed            what a deployment does with its events: the contract
+    journal_feed          the same where they are in a journal
     deployment            all of the below for Python: subscribe, publish, list, follow, explain
-    intake, records       JSON and GeoJSON records into the journal, with a receipt for each
-    submission            the records of one Python call into the journal, all or none
+    intake, records       JSON and GeoJSON records into the feed, with a receipt for each
+    submission            the records of one Python call into the feed, all or none
     line_reader           lines from a pipe in batches: large when they come fast, soon when they do not
-    live_subscriptions    who is subscribed: the job's log, and the journal since
+    settled               read while the job writes, until nothing came in between
+    job_life              whether the job runs
+    live_subscriptions    who is subscribed: the job's log, and what came in since
     subscription_history  from which seq to which each version of a subscription counted
     publication_lookup    publications by seq or id, as long as the journal has them
     plan_lookup           the plan that routes a version of a subscription
     match_reader          deliveries as they come, each file once
     explanation           why a publication does or does not match a subscription
 
-What a job has decided is in its subscription log, what came since is in the journal: readers look at both,
-and look again if a snapshot or a pruning came in between. Every record passes the rules of the job before it
-is in the journal, so who gave a bad one is told at once. Nothing here matches, or needs Spark: a job does.
+What a job has decided is in its subscription log, what came since is in the feed: readers look at both,
+and look again if a snapshot, a pruning or another driver came in between. Every record passes the rules of
+the job before it is in the feed, so who gave a bad one is told at once. Nothing here matches, or needs Spark:
+a job does.
 """

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ from cli.plans import GRID, cell_plan
 from cli.switches import switch
 from ps2stream.config import Settings
 from ps2stream.deployment.home import Home
+from ps2stream.deployment.store_note import StoreNote, url_of
 from ps2stream.journal import Journal
 from ps2stream.partitioning.plan import Plan, owners_of_cells
 from ps2stream.state.state import State
@@ -60,6 +62,29 @@ def test_a_dry_run_tells_the_gain_and_changes_nothing(run: Any, home: Home) -> N
     assert "live ones" in ran.err
     after = sorted(path.relative_to(home.directory) for path in home.directory.rglob("*"))
     assert [path for path in after if path.name != "lock"] == [p for p in before if p.name != "lock"]
+
+
+def test_a_job_in_a_store_is_judged_and_asked_alike(
+    run: Any, home: Home, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plan = Plan(1, "grid", 2, GRID, owners_of_cells(np.zeros(16, np.int32)))
+    monkeypatch.setattr("cli.jobs.plan_of", lambda sample, settings: plan)
+    StoreNote(home.directory).write(url_of(tmp_path / "store"))
+    write_journal(home, random_events(3_000, seed=3), 500)
+    job = Job(home, SETTINGS)
+    job.process(3)
+    job.start_again()
+    job.process()
+    (shown,) = run("repartition", "--dry-run", "--json").json()
+    assert shown["would"] == "switch"
+    assert shown["sample"]["live"] == shown["sample"]["subscriptions"] > 0
+    job.state.mailbox.write_status(status())
+    assert run("repartition").code == 0
+    assert job.state.mailbox.take_request()
+    job.stop()
+    ran = run("repartition")
+    assert ran.code == 3
+    assert f"no job is running on {tmp_path / 'store' / 'state'}" in ran.err
 
 
 @pytest.mark.usefixtures("lopsided")

@@ -14,7 +14,15 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 
+from cli.plans import cell_plan
 from engines.spark.processes import kill, session_of, wait_until_gone
+from ps2stream.config import Settings
+from ps2stream.deployment.home import Home
+from ps2stream.deployment.store_note import StoreNote, url_of
+from ps2stream.state.lease import Lease, LeaseTerms
+from ps2stream.state.state import State
+from ps2stream.store.directory import DirectoryStore
+from s3_server import S3Server
 from waiting import HANG_S
 
 COMMAND = [sys.executable, "-m", "ps2stream"]
@@ -50,6 +58,11 @@ def _publications(first: int, n: int) -> str:
         {"id": f"p{i}", "lat": 48.1, "lon": 11.5, "text": "fire and smoke"} for i in range(first, first + n)
     ]
     return "\n".join(map(json.dumps, rows))
+
+
+def _lines(done: subprocess.CompletedProcess[str]) -> list[dict[str, Any]]:
+    assert done.returncode == 0, done.stderr
+    return [json.loads(line) for line in done.stdout.splitlines()]
 
 
 def test_a_deployment_from_subscribing_to_matches(tmp_path: Path) -> None:
@@ -110,6 +123,89 @@ def test_a_job_is_stopped_by_sigterm_and_goes_on(tmp_path: Path) -> None:
     assert pq.read_table(home / "out" / "matches").num_rows == 4
 
 
+def test_a_deployment_in_a_store_is_found_by_all_commands_without_a_word_about_it(
+    tmp_path: Path, s3: S3Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PS2STREAM_LOCAL_DIR", str(tmp_path / "local"))
+    home, url = tmp_path / "home", s3.store().location()
+    _call("subscribe", "fires", "fire AND smoke", "--region", "11,48,12,49", home=home)
+    assert _call("publish", home=home, text=_publications(0, 3)).returncode == 0
+    conf = ["--conf", "spark.sql.shuffle.partitions=1"]
+    first = _call("run", "--until-idle", "--workers", "2", "--json", "--store", url, *conf, home=home)
+    assert first.returncode == 0, first.stderr
+    assert json.loads(first.stdout.splitlines()[-1])["matches"] == 3
+    assert "Traceback" not in first.stderr
+    assert sorted(path.name for path in home.iterdir()) == ["journal", "store.json"]
+    # Later starts and all other commands follow the note.
+    _call("subscribe", "rain", "rain", "--region", "11,48,12,49", home=home)
+    assert _call("publish", home=home, text=_publications(3, 2)).returncode == 0
+    second = _call("run", "--until-idle", "--workers", "2", "--json", home=home)
+    assert json.loads(second.stdout.splitlines()[-1])["matches"] == 2, second.stderr
+    found = _lines(_call("matches", "--json", home=home))
+    assert sorted(row["publication_id"] for row in found) == ["p0", "p1", "p2", "p3", "p4"]
+    assert [row["id"] for row in _lines(_call("subscriptions", "--json", home=home))] == ["fires", "rain"]
+    (status,) = _lines(_call("status", "--json", home=home))
+    assert (status["running"], status["lease_age_s"]) == (False, None)
+    assert [worker["worker"] for worker in status["workers"]] == [0, 1]
+    (why,) = _lines(_call("explain", "--publication", "p3", "--subscription", "fires", "--json", home=home))
+    assert why["matches"] is True
+    assert _call("adjustments", home=home).returncode == 0
+    other = _call("run", "--until-idle", "--workers", "3", home=home)
+    assert (other.returncode, other.stdout) == (3, "")
+    assert f"the state in {url}/state was made with n_workers=2; got 3" in other.stderr
+    assert "starting" not in other.stderr, "told before Spark starts"
+
+
+@pytest.mark.usefixtures("_no_cluster")
+def test_a_store_other_than_where_the_state_is_is_refused_before_spark_starts(
+    run: Any, home: Home, tmp_path: Path
+) -> None:
+    first, second = tmp_path / "first", tmp_path / "second"
+    StoreNote(home.directory).write(url_of(first))
+    ran = run("run", "--store", str(second))
+    assert ran.code == 3
+    assert f"has its state in {first.as_uri()}, and cannot have it in {second.as_uri()}" in ran.err
+    (home.directory / "store.json").unlink()
+    State.at(home.state).create(cell_plan(2), Settings(n_workers=2))
+    ran = run("run", "--store", str(second))
+    assert ran.code == 3
+    assert f"has its state in {home.directory / 'state'}, and cannot have it in {second.as_uri()}" in ran.err
+    assert "starting" not in ran.err
+    assert home.store is None
+
+
+@pytest.mark.usefixtures("_no_cluster")
+def test_a_store_with_a_job_that_lives_is_refused_before_spark_starts(
+    run: Any, home: Home, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = DirectoryStore(tmp_path / "store")
+    StoreNote(home.directory).write(url_of(store.directory))
+    with Lease(store.under("state"), "process 7 of h1", LeaseTerms(0.5)).held():
+        ran = run("run")
+    assert ran.code == 3
+    assert "another job is running on the state in" in ran.err
+    assert "its driver, process 7 of h1, holds epoch 1" in ran.err
+    assert "starting" not in ran.err
+
+
+@pytest.mark.usefixtures("_no_cluster")
+def test_a_cluster_needs_a_store_that_is_named_or_noted(run: Any, home: Home) -> None:
+    ran = run("run", "--master", "spark://h:7077")
+    assert ran.code == 2
+    assert "--master spark://h:7077 needs --store (or PS2STREAM_STORE)" in ran.err
+    ran = run("run", "--store", "s3://key:secret@bucket/alerts")
+    assert ran.code == 3
+    assert "without user, password" in ran.err
+    assert "secret" not in ran.err
+    assert not home.directory.exists()
+
+
+@pytest.fixture
+def _no_cluster(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("PS2STREAM_MASTER", raising=False)
+    monkeypatch.delenv("PS2STREAM_STORE", raising=False)
+
+
 @pytest.mark.parametrize(
     ("words", "message"),
     [
@@ -120,6 +216,7 @@ def test_a_job_is_stopped_by_sigterm_and_goes_on(tmp_path: Path) -> None:
         (["--batch-events", "-5"], "--batch-events must lie between 1 and"),
         (["--sigma", "nan"], "sigma must be above target"),
         (["--margin", "2"], "margin must lie in [0, 1)"),
+        (["--conf", "spark.executor.memory"], "argument --conf: must be KEY=VALUE"),
     ],
 )
 def test_a_value_that_an_option_cannot_have_is_wrong_usage(

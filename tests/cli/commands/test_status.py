@@ -6,11 +6,15 @@ from typing import Any
 
 import pytest
 
+from cli.jobs import Job, write_journal
 from cli.loads import status
 from cli.plans import cell_plan
 from ps2stream.config import Settings
 from ps2stream.deployment.home import Home
+from ps2stream.deployment.store_note import StoreNote, url_of
 from ps2stream.state.state import State
+from ps2stream.testing.generators import random_events
+from waiting import HANG_S
 
 
 @pytest.fixture
@@ -85,6 +89,23 @@ def test_a_job_without_figures_says_why_there_may_be_none(run: Any, state: State
         "the job runs; no loads are known: no batch is done yet, or load is not adjusted"
     )
     assert shown == {"running": True, "age_s": None}
+
+
+def test_of_a_job_in_a_store_the_lease_is_told(run: Any, home: Home, tmp_path: Path) -> None:
+    StoreNote(home.directory).write(url_of(tmp_path / "store"))
+    write_journal(home, random_events(50, seed=1))
+    job = Job(home, Settings(n_workers=2))
+    job.process()
+    job.state.mailbox.write_status(status())
+    out = run("status", "--cells", "0").out
+    assert out.startswith("the job runs (by its clock, it renewed its lease ")
+    (shown,) = run("status", "--json").json()
+    assert shown["running"] is True
+    assert 0.0 <= shown["lease_age_s"] < HANG_S
+    job.stop()
+    assert run("status", "--cells", "0").out.startswith("the job does not run; figures of 7.")
+    (shown,) = run("status", "--json").json()
+    assert (shown["running"], shown["lease_age_s"]) == (False, None)
 
 
 def test_where_no_job_was_started_it_is_bad_state_and_nothing_is_made(run: Any, home: Home) -> None:

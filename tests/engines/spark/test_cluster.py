@@ -18,10 +18,11 @@ from ps2stream.testing.generators import random_events
 pytestmark = [pytest.mark.slow, needs_cluster]
 
 _SCENARIOS = Path(__file__).with_name("cluster_scenarios.py")
+_DEPLOYED = Path(__file__).with_name("deployed_scenario.py")
 
 
-def found_by(*scenario: str) -> dict[str, Any]:
-    done = in_cluster([sys.executable, str(_SCENARIOS), *scenario])
+def found_by(*scenario: str, script: Path = _SCENARIOS) -> dict[str, Any]:
+    done = in_cluster([sys.executable, str(script), *scenario])
     assert done.returncode == 0, done.stderr[-5_000:]
     found: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
     return found
@@ -76,3 +77,21 @@ def test_a_log_is_replayed_on_the_cluster_of_the_environment_and_a_directory_get
     expected = oracle.run(events)
     assert outcome_of(matches, rejected).matches == sorted(expected.matches)
     assert len(rejected) == len(expected.rejected)
+
+
+def test_a_deployment_is_run_and_used_by_commands_while_its_state_is_in_the_store() -> None:
+    found = found_by(script=_DEPLOYED)
+    assert found["home"] == ["journal", "store.json"]
+    assert found["followed"] == sorted([*(("fires", f"p{i}") for i in range(40)), ("floods", "p27")])
+    assert found["texts"] == ["fire and smoke 0", "fire and smoke 1"]
+    assert found["running"] == [True, False]
+    assert (found["workers"], found["matches"]) == (5, True)
+    code, words = found["second"]
+    assert code == 3
+    assert "another job is running on the state in" in words
+    assert "starting" not in words
+    assert found["repartition"] == [0, ""]
+    assert found["stopped"] == 143
+    assert found["again"][0] == 0, found["again"][1]
+    assert found["subscriptions"] == ["fires"]
+    assert found["n_matches"] == 46

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -111,3 +113,36 @@ def test_the_session_is_stopped_when_the_work_is_done_or_fails(spark: Any) -> No
     with pytest.raises(ValueError, match="mine"), own_session("app", log=LOG):
         raise ValueError("mine")
     assert spark.n_stopped == 2
+
+
+class _Stop(Exception):  # noqa: N818
+    """End a start once its settings are known."""
+
+
+_CONF = {"spark.locality.wait": "9s", "spark.executor.memory": "8g", "spark.driver.memory": "5g"}
+
+
+@pytest.mark.parametrize(
+    ("master", "start"),
+    [
+        ("local[2,4]", lambda: session.local_session("app", cores=2, conf=_CONF)),
+        ("spark://h:7077", lambda: session.cluster_session("app", "spark://h:7077", conf=_CONF)),
+    ],
+)
+def test_settings_that_are_given_go_before_ours(
+    monkeypatch: pytest.MonkeyPatch, master: str, start: Callable[[], object]
+) -> None:
+    known: dict[str, str] = {}
+
+    def launch(settings: dict[str, str], log: Path | None) -> None:
+        known.update(settings)
+        raise _Stop
+
+    monkeypatch.setattr(session, "require_java", lambda: None)
+    monkeypatch.setattr(session, "launch_jvm", launch)
+    monkeypatch.setattr(os, "environ", dict(os.environ))  # what is set for Spark must not stay
+    with pytest.raises(_Stop):
+        start()
+    assert known["spark.master"] == master
+    assert known["spark.ui.enabled"] == "false", "what is not given stays ours"
+    assert {name: known[name] for name in _CONF} == _CONF

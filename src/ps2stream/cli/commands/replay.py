@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ps2stream.cli.interrupts import abrupt_interrupts
-from ps2stream.cli.options.cluster import add_cluster, cluster_from
+from ps2stream.cli.options.cluster import add_cluster, cluster_from, conf_from
 from ps2stream.cli.options.output_file import check_target
 from ps2stream.cli.options.settings import add_plan_file, add_settings, settings_and_plan
 from ps2stream.cli.spark_log import spark_log
@@ -113,7 +113,7 @@ def run(arguments: argparse.Namespace) -> int:
 
             replayed = replay_inline(events, arguments.out, settings, on_progress, plan)
         else:
-            with _microbatch(arguments.out, master, store) as replay:
+            with _microbatch(arguments.out, master, store, conf_from(arguments)) as replay:
                 replayed = replay(events, settings, on_progress, plan)
         # Events that came too late are done with, too.
         advance(events.n_events, f"{replayed.tally.n_matches:,} matches")
@@ -143,7 +143,9 @@ def _out(name: str) -> AnyPath:
 
 
 @contextlib.contextmanager
-def _microbatch(out: AnyPath, master: str | None, store: str | None) -> Iterator[Callable[..., Replayed]]:
+def _microbatch(
+    out: AnyPath, master: str | None, store: str | None, conf: dict[str, str]
+) -> Iterator[Callable[..., Replayed]]:
     """Lend a replay on a session of Spark, on this machine or on a cluster."""
     from ps2stream.engines.spark.jvm import end_jvm
     from ps2stream.engines.spark.replay import ReplayFiles, replay_microbatch, shared_files
@@ -155,7 +157,7 @@ def _microbatch(out: AnyPath, master: str | None, store: str | None) -> Iterator
         tempfile.TemporaryDirectory(prefix="ps2stream-replay-") as scratch,
         interrupts.tidied_by(lambda: shutil.rmtree(scratch, ignore_errors=True)),
         interrupts.tidied_by(end_jvm),
-        own_session("ps2stream replay", log=log, master=master) as spark,
+        own_session("ps2stream replay", log=log, master=master, conf=conf) as spark,
         contextlib.nullcontext(ReplayFiles.below(Path(scratch), out))
         if store is None
         else shared_files(Path(scratch), store, out) as where,

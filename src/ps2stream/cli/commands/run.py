@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from ps2stream.cli import exit_codes
 from ps2stream.cli.interrupts import Interrupts, abrupt_interrupts, ending_of
 from ps2stream.cli.options.arguments import seconds
+from ps2stream.cli.options.cluster import add_cluster, conf_from, master_from, needed_store, store_from
 from ps2stream.cli.options.home import add_home, home_from
 from ps2stream.cli.options.settings import add_plan_file, add_settings, settings_and_plan
 from ps2stream.cli.render.output import note
@@ -27,6 +28,8 @@ if TYPE_CHECKING:
     from ps2stream.state.state import State
 
 _POLL_S = 0.05
+#: How often a store is asked how far the job is.
+_REMOTE_POLL_S = 1.0
 
 _DESCRIPTION = """\
 Match the stream of a journal, for as long as you let it.
@@ -39,6 +42,11 @@ as Parquet, every match exactly once. Stop it with Ctrl-C (exit code 130) or SIG
 started again, it goes on where it was. If a process of Spark dies, the job goes on by itself, and says so.
 A line of figures every few seconds goes to stderr.
 
+With --store, from the first start on, state and output are STORE/state and STORE/out. HOME keeps the
+journal and a note of the store, by which later starts and all other commands find them. On a cluster
+(--master) the hosts share nothing but the store; credentials are taken from the environment of every
+host, as everywhere (AWS_ACCESS_KEY_ID and so on).
+
 The first start makes the plan, from what the journal holds by then (or --sample FILE, or --plan
 FILE); later ones go on with it, and need the same --workers, --partitioner and --stop-words.
 When load drifts it is moved, and plans are made anew: 'ps2stream status' shows the loads,
@@ -50,6 +58,7 @@ examples:
   ps2stream run
   ps2stream run --home /var/lib/alerts --workers 8 --prune
   ps2stream run --until-idle                    process what is there, then stop
+  ps2stream run --master spark://host:7077 --store s3://bucket/alerts --conf spark.executor.memory=8g
 """
 
 
@@ -84,6 +93,7 @@ def add_parser(subparsers: Any) -> None:
         help="seconds between lines of figures (default: 5)",
     )
     parser.add_argument("--json", action="store_true", help="figures as lines of JSON on stdout, for scripts")
+    add_cluster(parser)
     add_plan_file(parser)
     add_settings(parser)
     parser.set_defaults(run=run)
@@ -92,8 +102,8 @@ def add_parser(subparsers: Any) -> None:
 def run(arguments: argparse.Namespace) -> int:
     require("ps2stream run", "spark")
     settings, plan = settings_and_plan(arguments)
-    home = home_from(arguments)
-    state = _checked_state(home, settings)
+    home, master = home_from(arguments), master_from(arguments)
+    state = _checked_state(home, _store(arguments, home), settings)
     from ps2stream.cli.render.compilation import load_kernels
     from ps2stream.engines.spark.jvm import end_jvm
     from ps2stream.engines.spark.session import own_session
@@ -102,7 +112,13 @@ def run(arguments: argparse.Namespace) -> int:
     with (
         abrupt_interrupts() as interrupts,
         interrupts.tidied_by(end_jvm),
-        own_session("ps2stream run", log=state.host.spark_log, meanwhile=load_kernels) as spark,
+        own_session(
+            "ps2stream run",
+            log=state.host.spark_log,
+            master=master,
+            conf=conf_from(arguments),
+            meanwhile=load_kernels,
+        ) as spark,
     ):
         from ps2stream.engines.spark.meter import Meter
         from ps2stream.engines.spark.stream import journal_stream
@@ -124,23 +140,48 @@ def run(arguments: argparse.Namespace) -> int:
             ) as stream,
             interrupts.held(),
         ):
-            note(f"running on {home.directory} (stop with Ctrl-C)")
-            lines = _Lines(meter, stream, arguments)
-            _watch(stream, lines, interrupts, lambda: arguments.until_idle and _is_idle(journal, state))
+            where = f" with its state in {home.store}" if home.store else ""
+            note(f"running on {home.directory}{where} (stop with Ctrl-C)")
+            lines, idleness = _Lines(meter, stream, arguments), _Idleness(journal, home)
+            _watch(stream, lines, interrupts, lambda: arguments.until_idle and idleness.is_idle())
     lines.print()
     if interrupts:
         note(f"ps2stream: {ending_of(interrupts.exit_code)}; start again to go on from here")
     return interrupts.exit_code if interrupts else exit_codes.DONE
 
 
-def _checked_state(home: Home, settings: Settings) -> State:
-    """Return the state of a home; refuse before Spark starts what would be refused after it."""
+def _store(arguments: argparse.Namespace, home: Home) -> str | None:
+    """Return the URL of the store that the job has its state in; None where that is the home."""
+    from ps2stream.deployment.store_note import url_of
+
+    given = store_from(arguments)
+    if given is not None:
+        return url_of(given)
+    noted, master = home.store, master_from(arguments)
+    return noted if master is None else needed_store(master, noted)
+
+
+def _checked_state(home: Home, store: str | None, settings: Settings) -> State:
+    """Return the state of a home; refuse before Spark starts what would be refused after it.
+
+    A store is noted in the home before anything else is made there.
+    """
+    from ps2stream.deployment.home import newest_state
+    from ps2stream.deployment.store_note import StoreNote
     from ps2stream.errors import StateError
     from ps2stream.journal import Journal
-    from ps2stream.state.state import State
+    from ps2stream.state.lease import refuse_if_held
 
-    state = State.at(home.state)
-    if state.job_file.exists():
+    if store is not None:
+        StoreNote(home.directory).check(store)
+    state = newest_state(home.state_in(store))
+    if store is not None:
+        if state.job_file.exists():
+            state.job_file.check(settings)
+        if refuse_if_held(state.store):
+            note("the driver before has not let go: it is taken over when it has been silent for some 20 s")
+        StoreNote(home.directory).write(store)
+    elif state.job_file.exists():
         if state.host.lock.is_held():
             raise StateError(f"another job is running on the state in {home.state}")
         state.open(settings)
@@ -160,10 +201,22 @@ def _watch(stream: RunningStream, lines: _Lines, interrupts: Interrupts, is_idle
         time.sleep(_POLL_S)
 
 
-def _is_idle(journal: Journal, state: State) -> bool:
-    """Say whether everything that the journal holds has been processed."""
-    end = journal.last()
-    return end.position == 0 or state.ledger.last_seq() >= end.seq
+class _Idleness:
+    """Find out whether everything that the journal holds has been processed."""
+
+    def __init__(self, journal: Journal, home: Home) -> None:
+        self._journal, self._home = journal, home
+        self._every_s = 0.0 if home.store is None else _REMOTE_POLL_S
+        self._next = time.monotonic()
+
+    def is_idle(self) -> bool:
+        from ps2stream.deployment.home import newest_state
+
+        if time.monotonic() < self._next:
+            return False
+        self._next = time.monotonic() + self._every_s
+        end = self._journal.last()
+        return end.position == 0 or newest_state(self._home.state).ledger.last_seq() >= end.seq
 
 
 class _Lines:

@@ -1,4 +1,4 @@
-"""A Spark session for the embedded use: one machine, nothing else running."""
+"""Spark sessions with settings that suit us: embedded, on one machine with nothing else, or on a cluster."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import os
 import signal
 import sys
 import threading
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -64,9 +64,14 @@ _ON_A_CLUSTER = {
 
 
 def local_session(
-    app_name: str, *, cores: int | None = None, memory: str = "2g", log: AnyPath | None = None
+    app_name: str,
+    *,
+    cores: int | None = None,
+    memory: str = "2g",
+    log: AnyPath | None = None,
+    conf: Mapping[str, str] | None = None,
 ) -> SparkSession:
-    """Return a session on this machine with settings that suit PS2Stream.
+    """Return a session on this machine with settings that suit PS2Stream; ``conf`` goes before them.
 
     What the JVM and Spark's Python processes write to stderr goes to ``log`` if one is given: a
     screen of ours should show our words only.
@@ -77,24 +82,25 @@ def local_session(
     _choose_python()
     # Without an address of its own Spark asks the name service, which on a laptop may hang.
     os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
-    return _session(
-        {"spark.master": f"local[{cores or '*'},4]", "spark.driver.memory": memory}, app_name, log
-    )
+    about = {"spark.master": f"local[{cores or '*'},4]", "spark.driver.memory": memory}
+    return _session({**about, **(conf or {})}, app_name, log)
 
 
-def cluster_session(app_name: str, master: str, *, log: AnyPath | None = None) -> SparkSession:
-    """Return a session on a cluster with settings that suit PS2Stream.
+def cluster_session(
+    app_name: str, master: str, *, log: AnyPath | None = None, conf: Mapping[str, str] | None = None
+) -> SparkSession:
+    """Return a session on a cluster with settings that suit PS2Stream; ``conf`` goes before them.
 
     Its hosts need Python with this package (``PYSPARK_PYTHON`` names it there; by default the path of this
     one), and the store's credentials in their own environment.
     """
-    return _session({"spark.master": master, **_ON_A_CLUSTER}, app_name, log)
+    return _session({"spark.master": master, **_ON_A_CLUSTER, **(conf or {})}, app_name, log)
 
 
 def _session(about: dict[str, str], app_name: str, log: AnyPath | None) -> SparkSession:
     require_java()
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-    settings = {**_SETTINGS, **about, "spark.app.name": app_name}
+    settings = {**_SETTINGS, "spark.app.name": app_name, **about}
     builder = SparkSession.builder
     for name, value in settings.items():
         builder = builder.config(name, value)
@@ -107,16 +113,21 @@ def _session(about: dict[str, str], app_name: str, log: AnyPath | None) -> Spark
 
 @contextlib.contextmanager
 def own_session(
-    app_name: str, *, log: Path, master: str | None = None, meanwhile: Callable[[], object] = lambda: None
+    app_name: str,
+    *,
+    log: Path,
+    master: str | None = None,
+    conf: Mapping[str, str] | None = None,
+    meanwhile: Callable[[], object] = lambda: None,
 ) -> Iterator[SparkSession]:
     """Run a session with hot Python processes while the context lasts; say in one line when its JVM ends.
 
-    ``master``: of a cluster; without one it runs on this machine. ``meanwhile`` is called while it starts,
-    which takes seconds, mostly of another process.
+    ``master``: of a cluster; without one it runs on this machine. ``conf``: settings of Spark that go before
+    ours. ``meanwhile`` is called while it starts, which takes seconds, mostly of another process.
     """
     require_java()  # before anybody does anything that a missing Java would make useless
     with ThreadPoolExecutor(1, "starting Spark") as side:
-        starting = side.submit(_started, app_name, master, log)
+        starting = side.submit(_started, app_name, master, conf, log)
         try:
             meanwhile()
             yield starting.result()
@@ -130,8 +141,11 @@ def own_session(
                 starting.result().stop()
 
 
-def _started(app_name: str, master: str | None, log: Path) -> SparkSession:
-    spark = cluster_session(app_name, master, log=log) if master else local_session(app_name, log=log)
+def _started(app_name: str, master: str | None, conf: Mapping[str, str] | None, log: Path) -> SparkSession:
+    if master:
+        spark = cluster_session(app_name, master, log=log, conf=conf)
+    else:
+        spark = local_session(app_name, log=log, conf=conf)
     try:
         warm_up(spark)
     except Py4JJavaError as failure:
