@@ -162,30 +162,40 @@ def _store(arguments: argparse.Namespace, home: Home) -> str | None:
 
 
 def _checked_state(home: Home, store: str | None, settings: Settings) -> State:
-    """Return the state of a home; refuse before Spark starts what would be refused after it.
-
-    A store is noted in the home before anything else is made there.
-    """
-    from ps2stream.deployment.home import newest_state
-    from ps2stream.deployment.store_note import StoreNote
-    from ps2stream.errors import StateError
+    """Return the state of a home; refuse before Spark starts what would be refused after it."""
     from ps2stream.journal import Journal
-    from ps2stream.state.lease import refuse_if_held
 
-    if store is not None:
-        StoreNote(home.directory).check(store)
-    state = newest_state(home.state_in(store))
-    if store is not None:
-        if state.job_file.exists():
-            state.job_file.check(settings)
-        if refuse_if_held(state.store):
-            note("the driver before has not let go: it is taken over when it has been silent for some 20 s")
-        StoreNote(home.directory).write(store)
-    elif state.job_file.exists():
+    state = _in_home(home, settings) if store is None else _in_store(home, store, settings)
+    Journal.open(home.journal, create=True).close()
+    return state
+
+
+def _in_home(home: Home, settings: Settings) -> State:
+    from ps2stream.errors import StateError
+    from ps2stream.state.state import State
+
+    state = State.at(home.state)
+    if state.job_file.exists():
         if state.host.lock.is_held():
             raise StateError(f"another job is running on the state in {home.state}")
         state.open(settings)
-    Journal.open(home.journal, create=True).close()
+    return state
+
+
+def _in_store(home: Home, store: str, settings: Settings) -> State:
+    """Check a state in a store, and bind home and store to each other before anything is made there."""
+    from ps2stream.deployment.home import newest_state
+    from ps2stream.deployment.store_note import StoreNote
+    from ps2stream.state.lease import refuse_if_held
+
+    binding = StoreNote(home.directory)
+    binding.check(store)
+    state = newest_state(home.state_in(store))
+    if state.job_file.exists():
+        state.job_file.check(settings)
+    if refuse_if_held(state.store):
+        note("the driver before has not let go: it is taken over when it has been silent for some 20 s")
+    binding.write(store)
     return state
 
 
