@@ -29,10 +29,11 @@ def cluster_command(action: str, *arguments: str) -> list[str]:
 
 
 def in_cluster(
-    command: Sequence[str], *, hosts: int = 3, kafka: bool = False
+    command: Sequence[str], *, hosts: int = 3, kafka: bool = False, share: Path | None = None
 ) -> subprocess.CompletedProcess[str]:
-    """Run a command as the driver of a cluster, and wait for both to end."""
+    """Run a command as the driver of a cluster, and wait for both to end; hosts can read what is shared."""
     options = ["--hosts", str(hosts), *(["--kafka"] if kafka else [])]
+    options += ["--share", str(share)] if share else []
     return subprocess.run(
         cluster_command("run", *options, "--", *command),
         env=driver_environment(),

@@ -12,7 +12,7 @@ from ps2stream.state.host_files import HostFiles
 
 def test_nothing_is_made_before_it_is_needed_and_nothing_lies_elsewhere(tmp_path: Path) -> None:
     host = HostFiles(tmp_path / "host")
-    paths = [host.checkpoint, host.spark_log, host.lock.path, host.spool(1), host.spool(2)]
+    paths = [host.checkpoint, host.spark_log, host.lock.path, host.spool(1), host.spool(2), host.spool(1, 3)]
     assert len(set(paths)) == len(paths)
     assert all(path.is_relative_to(tmp_path / "host") for path in paths)
     host.worker_home(3)

@@ -24,14 +24,15 @@ class HostFiles:
     directory: Path
 
     @classmethod
-    def of(cls, location: str) -> HostFiles:
+    def of(cls, location: str, job_id: str = "") -> HostFiles:
         """Return the files that this host keeps for a state elsewhere, below ``PS2STREAM_LOCAL_DIR``.
 
-        Whoever asks on this host, as the same user, gets the same.
+        Whoever asks on this host, as the same user, gets the same. A state that was removed and made anew
+        at its location is that of another job: it must not find the indexes and the checkpoint of the first.
         """
         given = os.environ.get("PS2STREAM_LOCAL_DIR")
         base = Path(given) if given else Path(tempfile.gettempdir()) / f"ps2stream-{os.getuid()}"
-        return cls(base.absolute() / hashlib.sha256(location.encode()).hexdigest()[:16])
+        return cls(base.absolute() / hashlib.sha256(f"{location} {job_id}".encode()).hexdigest()[:16])
 
     @property
     def lock(self) -> JobLock:
@@ -45,9 +46,15 @@ class HostFiles:
     def spark_log(self) -> Path:
         return self.directory / "spark.log"
 
-    def spool(self, batch_id: int) -> Path:
-        """Return where the events of a batch are spooled; nothing else is there."""
-        return self.directory / "spool" / f"{batch_id:012}"
+    def spool(self, batch_id: int, epoch: int = 0) -> Path:
+        """Return where the driver of an epoch spools the events of a batch; nothing else is there."""
+        return self.directory / "spool" / f"{epoch:08}-{batch_id:012}"
+
+    def drop_spools(self, before: int) -> None:
+        """Remove what was spooled in epochs before one."""
+        for path in (self.directory / "spool").glob("*"):
+            if path.name < f"{before:08}":
+                shutil.rmtree(path, ignore_errors=True)
 
     def storage(self, name: str) -> MappedStorage:
         """Return where an index of the registrar lies."""

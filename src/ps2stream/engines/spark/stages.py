@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import gc
 import time
+import uuid
 from collections.abc import Generator, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cache
@@ -33,7 +34,7 @@ from ps2stream.routing.index import GridT
 from ps2stream.routing.routing import Routing
 from ps2stream.sinks.sink import Sink
 from ps2stream.sources.source import Source
-from ps2stream.sources.spool import spool
+from ps2stream.sources.spool import spool, spool_without_seq
 from ps2stream.state.host_replica import Replica
 from ps2stream.state.state import State
 from ps2stream.store.contract import Store
@@ -82,16 +83,26 @@ class BatchContext:
 
 @dataclass(frozen=True, slots=True)
 class SpoolEvents:
-    """Turn the events of a partition into a source that all later steps can read."""
+    """Turn the events of a partition into a source that all later steps can read.
+
+    ``high_water``: the last seq of the batches before; None where events come without a seq.
+    """
 
     store: Store
-    high_water: int
+    high_water: int | None
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         task = TaskContext.get()
         assert task is not None
-        part = f"part-{task.taskAttemptId()}"
-        yield spool(batches, self.store.under(part), self.high_water).row(part)
+        # A name of its own for every attempt, of this driver or of another: a task that Spark gave up on may
+        # still write, and what it writes must not get among what counts, which is the part in the row.
+        part = f"part-{uuid.uuid4().hex}"
+        store = self.store.under(part)
+        if self.high_water is None:
+            spooled = spool_without_seq(batches, store)
+        else:
+            spooled = spool(batches, store, self.high_water)
+        yield spooled.row(task.partitionId(), part)
 
 
 @dataclass(frozen=True, slots=True)
