@@ -144,5 +144,5 @@ def newest_state(where: AnyPath) -> State:
 def state_of(home: Home) -> State:
     """Return the state of a home as its newest driver has it; raise if no job was ever started there."""
     if not home.has_state:
-        raise StateError(f"no job was started on {home} yet; 'ps2stream run' starts one")
+        raise StateError(f"no job was started in {home} yet; 'ps2stream run' starts one")
     return newest_state(home.state)

@@ -102,10 +102,12 @@ def test_a_batch_without_seq_that_runs_again_gets_the_same_seqs(
     assert_as_the_oracle_says(home, frames)
 
 
-class _FailsOnce:
-    """Hand on rows; the first attempt of a task of the second partition fails half way."""
-
-    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+def test_a_task_that_is_tried_again_leaves_nothing_among_what_counts(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    # In here: processes of Spark do not find the modules of tests.
+    def failing_once(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Hand on rows; the first attempt of a task of the second partition fails half way."""
         task = TaskContext.get()
         assert task is not None
         for batch in batches:
@@ -114,13 +116,9 @@ class _FailsOnce:
                 raise RuntimeError("half way")
             yield batch
 
-
-def test_a_task_that_is_tried_again_leaves_nothing_among_what_counts(
-    spark: SparkSession, tmp_path: Path
-) -> None:
     home, frames = JobHome(tmp_path), frames_of(spark, 91, (3, 3))
     job = started(spark, home)
     for batch_id, frame in enumerate(frames):
-        job.process_events(frame.mapInArrow(_FailsOnce(), frame.schema), batch_id)
+        job.process_events(frame.mapInArrow(failing_once, frame.schema), batch_id)
     assert_as_the_oracle_says(home, frames)
     assert not list(home.state.glob("spool/*"))
