@@ -8,9 +8,12 @@ from __future__ import annotations
 import json
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
+
+from engines.spark.cluster_scenarios import of_a_dataframe
+from ps2stream.engines.spark.session import cluster_session
 
 _CHECKOUT = str(Path(__file__).parents[3])
 #: As in docs/cluster.md.
@@ -20,7 +23,7 @@ _SETTINGS = {
 }
 
 
-def _look_around(numbers: Iterator[int]) -> Iterator[dict[str, Any]]:
+def _look_around(numbers: Iterable[int]) -> Iterator[dict[str, Any]]:
     """Tell what a Python process of a host has of ours."""
     import ps2stream
     from ps2stream.kernels.cache import cache_directory
@@ -38,13 +41,7 @@ def _look_around(numbers: Iterator[int]) -> Iterator[dict[str, Any]]:
 
 
 def main() -> None:
-    settings = " ".join(f"--conf {name}={value}" for name, value in _SETTINGS.items())
-    os.environ["PYSPARK_SUBMIT_ARGS"] = f"{settings} pyspark-shell"
-
-    from engines.spark.cluster_scenarios import of_a_dataframe
-    from ps2stream.engines.spark.session import cluster_session
-
-    spark = cluster_session("packed", os.environ["PS2STREAM_MASTER"])
+    spark = cluster_session("packed", os.environ["PS2STREAM_MASTER"], conf=_SETTINGS)
     found = of_a_dataframe(spark, 31)
     looks = spark.sparkContext.parallelize(range(24), 12).mapPartitions(_look_around).collect()
     spark.stop()
