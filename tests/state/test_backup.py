@@ -63,7 +63,7 @@ class Driver:
             yield
             if begun.upto == begun.after:
                 return
-            events = _EVENTS.slice(begun.after, begun.upto - begun.after)
+            events = _EVENTS.slice(begun.after[0], begun.upto[0] - begun.after[0])
             if ledger.decided() < batch_id:
                 if batch_id % 3 == 2:
                     state.snapshot(batch_id - 1, registrar)
@@ -91,8 +91,8 @@ class Driver:
         """Return the events of a batch: those that it had before, if it has begun already."""
         begun = state.ledger.begun()
         if begun is None or begun.batch_id < batch_id:
-            after = begun.upto if begun else 0
-            begun = BatchRange(batch_id, after, min(after + self.batch_events, _EVENTS.num_rows))
+            (after,) = begun.upto if begun else (0,)
+            begun = BatchRange(batch_id, (after,), (min(after + self.batch_events, _EVENTS.num_rows),))
             state.ledger.begin(begun)
         return begun
 
