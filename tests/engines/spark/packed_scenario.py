@@ -35,7 +35,7 @@ def _look_around(numbers: Iterable[int]) -> Iterator[dict[str, Any]]:
             "package": ps2stream.__file__,
             "directory": os.getcwd(),
             "compiled": sorted(path.name for path in kernels.iterdir()) if kernels else None,
-            "checkout": Path(_CHECKOUT).exists(),
+            "checkout": Path(_CHECKOUT, "src").exists(),  # Spark itself is below it
             "prefix": sys.prefix,
         }
 
