@@ -6,6 +6,7 @@ import pickle
 from pathlib import Path
 
 import numpy as np
+import pytest
 
 from ps2stream.state.host_files import HostFiles
 
@@ -35,3 +36,18 @@ def test_an_index_is_found_by_its_name_from_any_process_until_it_is_dropped(tmp_
     assert {path.name for path in index.iterdir()} == {"registry-2", "routing-1", "worker-000"}
     host.drop_all()
     assert {path.name for path in index.iterdir()} == {"worker-000"}
+
+
+def test_files_of_states_elsewhere_are_apart_and_share_what_is_kept_of_stores(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PS2STREAM_LOCAL_DIR", str(tmp_path))
+    one, other = HostFiles.of("s3://bucket/one"), HostFiles.of("s3://bucket/other")
+    assert one == HostFiles.of("s3://bucket/one")
+    assert one.directory != other.directory
+    assert one.blobs is not None
+    assert other.blobs is not None
+    assert one.blobs.directory == other.blobs.directory == tmp_path / "blobs"
+    assert one.blobs.part != other.blobs.part
+    assert HostFiles(tmp_path).blobs is None, "a state on this host needs no copies"
+    assert list(tmp_path.iterdir()) == []

@@ -1,6 +1,8 @@
 """The files of a job that lie on the disk of the host which uses them; all can be made again.
 
-Nobody else knows their paths.
+Nobody else knows their paths. Where the state is elsewhere, its blobs that never change are kept, too, in a
+directory that all states of the host share, and with it one limit: what is left of states that are gone falls
+out of it.
 """
 
 from __future__ import annotations
@@ -15,13 +17,18 @@ from pathlib import Path
 from ps2stream.arrays import MappedStorage
 from ps2stream.state.job_lock import JobLock
 from ps2stream.state.worker_home import WorkerHome
+from ps2stream.store.host_cache import HostCache
 
 
 @dataclass(frozen=True, slots=True)
 class HostFiles:
-    """Mapped indexes, Spark's checkpoint, the spool and the lock below one directory."""
+    """Mapped indexes, Spark's checkpoint, the spool and the lock below one directory.
+
+    ``blobs``: what this host keeps of a store elsewhere, beside the directories of all such states.
+    """
 
     directory: Path
+    blobs: HostCache | None = None
 
     @classmethod
     def of(cls, location: str) -> HostFiles:
@@ -31,7 +38,8 @@ class HostFiles:
         """
         given = os.environ.get("PS2STREAM_LOCAL_DIR")
         base = Path(given) if given else Path(tempfile.gettempdir()) / f"ps2stream-{os.getuid()}"
-        return cls(base.absolute() / hashlib.sha256(location.encode()).hexdigest()[:16])
+        base, name = base.absolute(), hashlib.sha256(location.encode()).hexdigest()[:16]
+        return cls(base / name, HostCache(base / "blobs", name))
 
     @property
     def lock(self) -> JobLock:

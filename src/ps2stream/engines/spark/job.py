@@ -128,7 +128,7 @@ class MicroBatchJob:
         self._prune_when_due()
         reachable = self._reachable(sources, batch_id)
         registrar_started, decided_at = time.process_time(), time.time()
-        record, n_rejected = self._update(batch_id, reachable, horizon)
+        record, n_rejected = self._update(batch_id, sources, reachable, horizon)
         registrar_busy_s = time.process_time() - registrar_started
         heard = self._match(self._context(batch_id, reachable, horizon))
         self.state.ledger.finish(batch_id, max(horizon, *(source.last_seq for source in sources)))
@@ -180,22 +180,22 @@ class MicroBatchJob:
         """Return sources that the hosts of all tasks can read: of a journal of this host, copies."""
         if not self.state.on_many_hosts or not any(source.is_local for source in sources):
             return sources
-        self.state.drop_spool(batch_id)
-        store = self.state.spool(batch_id)
+        store = self.state.spool(batch_id)  # a run before this one left nothing but the same
         return tuple(copied(source, store.under(f"part-{n}")) for n, source in enumerate(sources))
 
     def _update(
-        self, batch_id: int, sources: tuple[Source, ...], horizon: int
+        self, batch_id: int, sources: tuple[Source, ...], reachable: tuple[Source, ...], horizon: int
     ) -> tuple[Adjustment | None, int]:
         """Adjust the routing and decide on the updates of a batch, unless a run before a crash did.
 
-        Return what was adjusted, and how many updates were rejected.
+        ``reachable``: the sources as tasks read them. Return what was adjusted, and how many updates were
+        rejected.
         """
         if batch_id <= self._decided:
             return None, 0
         no_more = self._registrar.compact(horizon)
         adjusted = self._adjust(batch_id, horizon)
-        compiled, malformed = self._compile(batch_id, sources, horizon)
+        compiled, malformed = self._compile(batch_id, sources, reachable, horizon)
         decided = self._registrar.decide(compiled)
         rejected = concat([*malformed, decided.rejected])
         segment = concat([adjusted.migrated.rows, decided.segment]) if adjusted else decided.segment
@@ -272,7 +272,7 @@ class MicroBatchJob:
             self._status_is_old = False
 
     def _compile(
-        self, batch_id: int, sources: tuple[Source, ...], horizon: int
+        self, batch_id: int, sources: tuple[Source, ...], reachable: tuple[Source, ...], horizon: int
     ) -> tuple[pa.RecordBatch, list[pa.RecordBatch]]:
         if sum(source.n_updates for source in sources) <= _COMPILE_HERE:
             compiled, rejected = [empty(COMPILED_UPDATES)], [nothing_rejected()]
@@ -281,7 +281,7 @@ class MicroBatchJob:
                 compiled.append(valid)
                 rejected += [unread, malformed]
             return concat(compiled), rejected
-        compile_stage = CompileUpdates(self._context(batch_id, sources, horizon))
+        compile_stage = CompileUpdates(self._context(batch_id, reachable, horizon))
         parted = _parted(self._dispatchers.mapPartitionsWithIndex(compile_stage).collect())
         self._early_traffic += parted.traffic
         return parted.compiled, parted.rejected
@@ -297,7 +297,7 @@ class MicroBatchJob:
     def _context(self, batch_id: int, sources: tuple[Source, ...], horizon: int) -> BatchContext:
         return BatchContext(
             batch_id,
-            self.state,
+            self.state.told(self._decided),
             self.sink,
             self.settings,
             self._registrar.registry_name,

@@ -224,6 +224,7 @@ class WorkAndMerge:
         standing = Standing(context.batch_id, settings, context.horizon, context.routing.switch_seq)
         host = state.worker_host(number, standing)
         served = host.match(map(decode, publications), with_loads=context.reports_cells)
+        state.drop_old_blobs()
         if context.reports_cells:
             loads = served.loads.replace_schema_metadata({WORKER: str(number)})
             yield Packet(PacketKind.LOADS, encode(loads))
@@ -234,7 +235,7 @@ class WorkAndMerge:
         """Write deliveries and rejected records to the sink."""
         context = self.context
         started = time.process_time()
-        context.state.ledger.check_newest(context.batch_id)
+        context.state.check_newest(context.batch_id)
         n_matches = n_rejected = 0
         if any(batch.num_rows for batch in found):
             pieces = Merger(context.open_registry()).pieces(found)
