@@ -56,9 +56,12 @@ class SubscriptionLog:
         """Replace everything up to a batch by what is alive after it."""
         before = self._files()
         self._add((SNAPSHOT, batch_id, self._epoch), live, routing)
-        for kind, number, epoch in before:
-            if number < batch_id or (kind == BATCH and number == batch_id):
-                self._store.delete(_key((kind, number, epoch)))
+        over = [
+            _key((kind, number, epoch))
+            for kind, number, epoch in before
+            if number < batch_id or (kind == BATCH and number == batch_id)
+        ]
+        self._store.delete(*over)
 
     def begin(self, manifest: Manifest) -> None:
         """Begin the epoch of this log with that of an earlier one."""

@@ -137,9 +137,10 @@ class FencedStore:
     def list(self, prefix: str = "") -> list[str]:
         return self.store.list(prefix)
 
-    def delete(self, key: str) -> None:
-        self._own_roots.pop(self.store.location(key), None)
-        self.store.delete(key)
+    def delete(self, *keys: str) -> None:
+        for key in keys:
+            self._own_roots.pop(self.store.location(key), None)
+        self.store.delete(*keys)
 
     def sweep(self) -> None:
         self.store.sweep()

@@ -174,9 +174,10 @@ class CachedStore:
     def list(self, prefix: str = "") -> list[str]:
         return self.store.list(prefix)
 
-    def delete(self, key: str) -> None:
-        self.store.delete(key)
-        self.cache.drop(key)
+    def delete(self, *keys: str) -> None:
+        self.store.delete(*keys)
+        for key in keys:
+            self.cache.drop(key)
 
     def sweep(self) -> None:
         self.store.sweep()

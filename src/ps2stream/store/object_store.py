@@ -132,11 +132,22 @@ class ObjectStore:
             found = obstore.list(self._connection(), prefix=start or None).collect()
         return sorted(each["path"][len(self.prefix) :] for each in found)
 
-    def delete(self, key: str) -> None:
-        path = self._path(key)
+    def delete(self, *keys: str) -> None:
+        paths = [self._path(key) for key in keys]
+        if not paths:
+            return
+        with self._telling("delete", keys[0]):
+            try:
+                self._delete(paths)
+            except FileNotFoundError:  # some stores mind; what became of the others is not known then
+                for path in paths:
+                    with contextlib.suppress(FileNotFoundError):
+                        self._delete([path])
+
+    def _delete(self, paths: list[str]) -> None:
+        """Delete objects by one request, or as few as the store knows."""
         count(Traffic(deletes=1))
-        with self._telling("delete", key), contextlib.suppress(FileNotFoundError):
-            obstore.delete(self._connection(), path)
+        obstore.delete(self._connection(), paths)
 
     def sweep(self) -> None:
         """Do nothing: what was not put whole is no object."""

@@ -1,8 +1,9 @@
 """What this process has asked of object stores: requests by kind, and the bytes of blobs.
 
 Counted where requests are made (``object_store.py``), so that all is in it, whoever asks: state, spool, sink,
-lease. A request that the client tries again by itself counts once, as do an upload in parts and a listing in
-pages: what goes on inside the client cannot be seen. A directory has no requests.
+lease. A request that the client tries again by itself counts once, as do an upload in parts, a listing in
+pages and a delete of many objects: what goes on inside the client cannot be seen. A directory has no
+requests.
 """
 
 from __future__ import annotations
