@@ -38,16 +38,19 @@ def test_an_index_is_found_by_its_name_from_any_process_until_it_is_dropped(tmp_
     assert {path.name for path in index.iterdir()} == {"worker-000"}
 
 
-def test_files_of_states_elsewhere_are_apart_and_share_what_is_kept_of_stores(
+def test_files_of_jobs_elsewhere_are_apart_and_share_what_is_kept_of_stores(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("PS2STREAM_LOCAL_DIR", str(tmp_path))
-    one, other = HostFiles.of("s3://bucket/one"), HostFiles.of("s3://bucket/other")
-    assert one == HostFiles.of("s3://bucket/one")
-    assert one.directory != other.directory
-    assert one.blobs is not None
-    assert other.blobs is not None
-    assert one.blobs.directory == other.blobs.directory == tmp_path / "blobs"
-    assert one.blobs.part != other.blobs.part
-    assert HostFiles(tmp_path).blobs is None, "a state on this host needs no copies"
+    unopened = HostFiles.of("s3://bucket/one")
+    jobs = [unopened.of_job("1"), unopened.of_job("2"), HostFiles.of("s3://bucket/other").of_job("1")]
+    assert jobs[0] == HostFiles.of("s3://bucket/one", "1")
+    assert len({each.directory for each in (unopened, *jobs)}) == 4
+    blobs = [each.blobs for each in jobs if each.blobs is not None]
+    assert [each.directory for each in blobs] == [tmp_path / "blobs"] * 3
+    assert len({each.part for each in blobs}) == 3
+    assert unopened.blobs is None, "whose they are is not known yet"
+    here = HostFiles(tmp_path)
+    assert here.of_job("1") == here
+    assert here.blobs is None, "a state on this host needs no copies"
     assert list(tmp_path.iterdir()) == []

@@ -24,22 +24,33 @@ from ps2stream.store.host_cache import HostCache
 class HostFiles:
     """Mapped indexes, Spark's checkpoint, the spool and the lock below one directory.
 
-    ``blobs``: what this host keeps of a store elsewhere, beside the directories of all such states.
+    ``location``: where the state is, if that is elsewhere; ``job_id``: whose it is, once that is known.
     """
 
     directory: Path
-    blobs: HostCache | None = None
+    location: str = ""
+    job_id: str = ""
 
     @classmethod
-    def of(cls, location: str) -> HostFiles:
+    def of(cls, location: str, job_id: str = "") -> HostFiles:
         """Return the files that this host keeps for a state elsewhere, below ``PS2STREAM_LOCAL_DIR``.
 
-        Whoever asks on this host, as the same user, gets the same.
+        Whoever asks on this host, as the same user, gets the same. Another job gets others, though its state
+        is where one was that is gone: it gives its files the same names.
         """
         given = os.environ.get("PS2STREAM_LOCAL_DIR")
         base = Path(given) if given else Path(tempfile.gettempdir()) / f"ps2stream-{os.getuid()}"
-        base, name = base.absolute(), hashlib.sha256(location.encode()).hexdigest()[:16]
-        return cls(base / name, HostCache(base / "blobs", name))
+        name = hashlib.sha256(f"{location} {job_id}".rstrip().encode()).hexdigest()[:16]
+        return cls(base.absolute() / name, location, job_id)
+
+    def of_job(self, job_id: str) -> HostFiles:
+        """Return those of a job; a state on this host has its files beside it, and nobody else's."""
+        return HostFiles.of(self.location, job_id) if self.location else self
+
+    @property
+    def blobs(self) -> HostCache | None:
+        """Return what this host keeps of the blobs of a job elsewhere."""
+        return HostCache(self.directory.parent / "blobs", self.directory.name) if self.job_id else None
 
     @property
     def lock(self) -> JobLock:

@@ -80,7 +80,7 @@ class State:
         """Return the state as the process that asks has it, wherever it runs."""
         if not self.on_many_hosts:
             return self
-        return replace(self, host=HostFiles.of(self.store.location()))
+        return replace(self, host=HostFiles.of(self.store.location(), self.host.job_id))
 
     @property
     def job_file(self) -> JobFile:
@@ -177,13 +177,13 @@ class State:
         return self
 
     def open(self, settings: Settings) -> State:
-        """Check that there is a state and that the settings fit it."""
+        """Check that there is a state and that the settings fit it; return it with files of its job."""
         self.job_file.check(settings)
         if not self.epoch and Epochs(self.store.under("epochs")).newest():
             raise StateError(f"the state in {self.store.location()} has epochs: its driver needs a lease")
         if self.epoch:
             self.log.name_first_plan(self.job_file.first_plan, self.job_file.first_plan_epoch)
-        return self
+        return replace(self, host=self.host.of_job(self.job_file.job_id))
 
     def sweep(self) -> None:
         """Remove what killed writers left; call while holding the lock."""

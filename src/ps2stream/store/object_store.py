@@ -35,7 +35,7 @@ import functools
 import os
 import tempfile
 import uuid
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import Any, BinaryIO, cast
@@ -144,7 +144,7 @@ class ObjectStore:
                     with contextlib.suppress(FileNotFoundError):
                         self._delete([path])
 
-    def _delete(self, paths: list[str]) -> None:
+    def _delete(self, paths: Sequence[str]) -> None:
         """Delete objects by one request, or as few as the store knows."""
         count(Traffic(deletes=1))
         obstore.delete(self._connection(), paths)
