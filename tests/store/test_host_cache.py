@@ -231,7 +231,8 @@ def test_a_full_disk_costs_downloads_and_nothing_else(counting: Counting, tmp_pa
 def test_a_directory_that_cannot_be_written_costs_downloads_and_nothing_else(
     counting: Counting, tmp_path: Path
 ) -> None:
-    (tmp_path / "files").write_text("in the way")
+    for name in ("files", "locks"):
+        (tmp_path / name).write_text("in the way")
     store = cached(counting, tmp_path)
     assert store.put_if_absent("fixed-a", b"one")
     for n_asked in (1, 2):

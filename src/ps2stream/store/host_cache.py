@@ -94,9 +94,13 @@ class HostCache:
     def _path(self, key: str) -> Path:
         return self._files / self.part / checked(key)
 
-    def _only_one(self, key: str) -> contextlib.AbstractContextManager[None]:
+    @contextlib.contextmanager
+    def _only_one(self, key: str) -> Iterator[None]:
         number = zlib.crc32(f"{self.part}/{key}".encode()) % _N_LOCKS
-        return locked(self.directory / "locks" / f"{number:02}")
+        with contextlib.ExitStack() as stack:
+            with contextlib.suppress(OSError):  # a disk without space for a lock: then each downloads
+                stack.enter_context(locked(self.directory / "locks" / f"{number:02}"))
+            yield
 
     def _opened(self, key: str) -> pa.Buffer | None:
         """Map a blob; None where there is none that can be trusted."""
