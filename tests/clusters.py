@@ -29,10 +29,19 @@ def cluster_command(action: str, *arguments: str) -> list[str]:
 
 
 def in_cluster(
-    command: Sequence[str], *, hosts: int = 3, kafka: bool = False
+    command: Sequence[str],
+    *,
+    hosts: int = 3,
+    kafka: bool = False,
+    share: Path | None = None,
+    bare: bool = False,
 ) -> subprocess.CompletedProcess[str]:
-    """Run a command as the driver of a cluster, and wait for both to end."""
-    options = ["--hosts", str(hosts), *(["--kafka"] if kafka else [])]
+    """Run a command as the driver of a cluster, and wait for both to end; hosts can read what is shared.
+
+    ``bare``: they have nothing of this checkout and its environment.
+    """
+    options = ["--hosts", str(hosts), *(["--kafka"] if kafka else []), *(["--bare"] if bare else [])]
+    options += ["--share", str(share)] if share else []
     return subprocess.run(
         cluster_command("run", *options, "--", *command),
         env=driver_environment(),

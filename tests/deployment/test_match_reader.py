@@ -101,13 +101,13 @@ def test_a_damaged_file_is_told_of(any_sink: ParquetSink) -> None:
 
 def test_whether_there_is_anything_to_read_is_known_before_it_is_read(any_sink: ParquetSink) -> None:
     reader = MatchReader(any_sink.matches)
-    assert not reader.has_files()
+    assert not reader.has_any()
     any_sink.finish()
-    assert not reader.has_files(), "a file without rows is for other readers"
+    assert not reader.has_any(), "a file without rows is for other readers"
     _write(any_sink, 1, ("q", 1, "p", 2))
-    assert reader.has_files()
+    assert reader.has_any()
     assert _seqs(reader) == [2]
-    assert reader.has_files()
+    assert reader.has_any()
 
 
 def test_a_file_that_goes_while_others_are_read_is_left_out(any_sink: ParquetSink) -> None:

@@ -43,7 +43,7 @@ def test_a_snapshot_in_between_makes_it_read_again(any_home: Home, job: Job) -> 
 def test_a_pruning_in_between_makes_it_read_again(any_home: Home, job: Job) -> None:
     Deployment(any_home.directory).unsubscribe("b")
     job.process()
-    with any_home.feed() as feed:
+    with any_home.events() as events:
         n_reads = 0
 
         def read(state: State) -> int:
@@ -53,7 +53,7 @@ def test_a_pruning_in_between_makes_it_read_again(any_home: Home, job: Job) -> N
                 job.prune()
             return n_reads
 
-        assert settled(any_home, feed, read) == 2
+        assert settled(any_home, events, read) == 2
 
 
 @pytest.mark.parametrize("any_home", ["in a directory", "on s3"], indirect=True)

@@ -51,6 +51,16 @@ def random_stream(n_events: int, seed: int, **options: Any) -> pa.RecordBatch:
     return in_order(batch, BEFORE_ALL_SEQS)[0]
 
 
+def as_numbered(events: pa.RecordBatch, after: int = 0) -> pa.RecordBatch:
+    """Give a batch of events, row by row, the seqs that it has to get when it comes without any.
+
+    Its updates come first, and what has no known op with them.
+    """
+    rows = events.to_pylist()
+    rows.sort(key=lambda row: row["op"] == "publish")  # stable
+    return events_of(*({**row, "seq": after + n} for n, row in enumerate(rows, start=1)))
+
+
 def batches_of(events: pa.RecordBatch, size: int) -> list[pa.RecordBatch]:
     return [events.slice(start, size) for start in range(0, events.num_rows, size)]
 

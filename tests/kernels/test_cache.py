@@ -6,6 +6,7 @@ import errno
 import logging
 import os
 import resource
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -184,6 +185,31 @@ def test_the_directory_that_numba_is_given_is_used_as_it_is(program: Program, tm
     assert program.run(NUMBA_CACHE_DIR=str(given)) == COMPILED
     assert program.run(NUMBA_CACHE_DIR=str(given)) == LOADED
     assert not program.cache.exists()
+
+
+def shipped_to(host: Path, kernels: Path) -> Program:
+    """Give another host a package that brings its kernels along, and the same program."""
+    package = host / "packages" / "ps2stream"
+    shutil.copytree(Path(SOURCES) / "ps2stream", package, ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copytree(kernels, package / "kernels" / "compiled")
+    return Program(host)
+
+
+def test_kernels_that_came_with_the_package_are_loaded_from_there(program: Program, tmp_path: Path) -> None:
+    program.run()
+    other = shipped_to(tmp_path / "other", program.cache / "kernels")
+    paths = f"{other.directory}:{other.directory / 'packages'}"
+    assert other.run(PYTHONPATH=paths) == LOADED
+    assert other.files() == []
+    other.write("limits.py", LIMITS.replace("3", "2"))
+    assert other.run(PYTHONPATH=paths) == "17 2\n"
+    assert len(other.files()) == 1
+
+
+def test_kernels_of_another_kind_of_processor_are_passed_over(program: Program, tmp_path: Path) -> None:
+    program.run(NUMBA_CPU_NAME="generic", NUMBA_CPU_FEATURES="")
+    other = shipped_to(tmp_path / "other", program.cache / "kernels")
+    assert other.run(PYTHONPATH=f"{other.directory}:{other.directory / 'packages'}") == COMPILED
 
 
 @pytest.fixture

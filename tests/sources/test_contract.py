@@ -9,14 +9,14 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from engines.streams import batches_of, events_of, publish, random_stream, seqs_of, subscribe
+from engines.streams import as_numbered, batches_of, events_of, publish, random_stream, seqs_of, subscribe
 from ps2stream.errors import JournalError, MissingError
 from ps2stream.journal import Journal
 from ps2stream.model.events import split
 from ps2stream.model.schemas import PUBLICATIONS, REJECTED, UPDATES
 from ps2stream.sources.journal_range import journal_ranges
 from ps2stream.sources.source import Source, n_events
-from ps2stream.sources.spool import Spool, copied, spool
+from ps2stream.sources.spool import Spool, copied, in_arrival_order, spool, spool_without_seq
 from ps2stream.store.directory import DirectoryStore
 
 #: Make sources of some events, at a directory that does not exist yet.
@@ -38,8 +38,16 @@ def _spooled_by_tasks(events: pa.RecordBatch, directory: Path) -> Sequence[Sourc
     """Let two tasks spool, and tell of it by rows."""
     store = DirectoryStore(directory)
     halves = [events.slice(0, 30), events.slice(30)]
-    rows = [spool([half], store.under(f"{n}"), high_water=0).row(f"{n}") for n, half in enumerate(halves)]
+    rows = [spool([half], store.under(f"{n}"), high_water=0).row(n, f"{n}") for n, half in enumerate(halves)]
     return [Spool.of_row(row, store) for row in pa.Table.from_batches(rows).to_pylist()]
+
+
+def _spooled_without_seq(events: pa.RecordBatch, directory: Path) -> Sequence[Source]:
+    """Let two tasks spool events whose seqs then follow those before these."""
+    store = DirectoryStore(directory)
+    halves = [events.slice(0, 30).drop_columns("seq"), events.slice(30).drop_columns("seq")]
+    spools = [spool_without_seq(batches_of(half, 13), store.under(f"{n}")) for n, half in enumerate(halves)]
+    return in_arrival_order(spools, after=seqs_of(events)[0] - 1)
 
 
 def _copied_from_a_journal(events: pa.RecordBatch, directory: Path) -> Sequence[Source]:
@@ -48,7 +56,10 @@ def _copied_from_a_journal(events: pa.RecordBatch, directory: Path) -> Sequence[
     return [copied(each, store.under(f"{n}")) for n, each in enumerate(ranges)]
 
 
-@pytest.fixture(params=[_of_a_journal, _spooled, _spooled_by_tasks, _copied_from_a_journal])
+_MAKERS = [_of_a_journal, _spooled, _spooled_by_tasks, _spooled_without_seq, _copied_from_a_journal]
+
+
+@pytest.fixture(params=_MAKERS)
 def make(request: pytest.FixtureRequest) -> Make:
     made: Make = request.param
     return made
@@ -72,6 +83,8 @@ def read(sources: Sequence[Source]) -> tuple[list[int], list[int], list[str]]:
 def test_sources_read_all_that_they_say_they_have(make: Make, tmp_path: Path, seed: int) -> None:
     events = random_stream(80, seed)
     sources = make(events, tmp_path / "source")
+    if make is _spooled_without_seq:
+        events = as_numbered(events, after=seqs_of(events)[0] - 1)
     publications, updates = split(events)
     assert sum(source.n_publications for source in sources) == publications.num_rows
     assert sum(source.n_updates for source in sources) == updates.num_rows

@@ -325,3 +325,41 @@ def test_a_root_whose_put_failed_is_read_again(store: Store) -> None:
         fenced.put("manifest-00000001.json", b"two")
     store.put("log/manifest-00000001.json", b"what is there")
     assert fenced.get("manifest-00000001.json").to_pybytes() == b"what is there"
+
+
+@pytest.mark.parametrize("on_many_hosts", [True, False])
+def test_a_driver_that_is_taken_over_does_not_touch_what_the_next_one_spools(
+    tmp_path: Path, on_many_hosts: bool
+) -> None:
+    unclaimed = State(MemoryStore(), HostFiles(tmp_path), on_many_hosts=on_many_hosts)
+    first = unclaimed.taken_over(Claim(unclaimed.store))  # type: ignore[arg-type]
+    with first.spool(7).writer("left") as file:
+        file.write(b"behind")
+    second = unclaimed.taken_over(Claim(unclaimed.store))  # type: ignore[arg-type]
+    second.sweep()
+    assert first.spool(7).list() == [], "what the driver before has left is removed"
+    with second.spool(7).writer("mine") as file:
+        file.write(b"in time")
+    first.drop_spool(7)
+    first.sweep()
+    with first.spool(7).writer("mine") as file:
+        file.write(b"late")
+    assert bytes(second.spool(7).get("mine")) == b"in time"
+
+
+@pytest.mark.parametrize("on_many_hosts", [True, False])
+def test_a_state_that_is_made_anew_does_not_find_the_files_of_the_one_before(
+    plan: Plan, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, on_many_hosts: bool
+) -> None:
+    """A mark among them says how far an index has the log, and batches of both have the same numbers."""
+    monkeypatch.setenv("PS2STREAM_LOCAL_DIR", str(tmp_path))
+    jobs = []
+    for _ in range(2):
+        store = MemoryStore()
+        unclaimed = State(store, HostFiles.of(store.location()), on_many_hosts=on_many_hosts)
+        created = unclaimed.taken_over(Claim(store)).create(plan, SETTINGS).open(SETTINGS)  # type: ignore[arg-type]
+        again = unclaimed.taken_over(Claim(store)).open(SETTINGS)  # type: ignore[arg-type]
+        assert created.host == again.host == again.here().host
+        jobs.append(again)
+    assert jobs[0].store.location() == jobs[1].store.location()
+    assert jobs[0].host != jobs[1].host

@@ -13,7 +13,7 @@ from ps2stream.state.host_files import HostFiles
 
 def test_nothing_is_made_before_it_is_needed_and_nothing_lies_elsewhere(tmp_path: Path) -> None:
     host = HostFiles(tmp_path / "host")
-    paths = [host.checkpoint, host.spark_log, host.lock.path, host.spool(1), host.spool(2)]
+    paths = [host.checkpoint, host.spark_log, host.lock.path, host.spool(1), host.spool(2), host.spool(1, 3)]
     assert len(set(paths)) == len(paths)
     assert all(path.is_relative_to(tmp_path / "host") for path in paths)
     host.worker_home(3)
@@ -43,14 +43,12 @@ def test_files_of_jobs_elsewhere_are_apart_and_share_what_is_kept_of_stores(
 ) -> None:
     monkeypatch.setenv("PS2STREAM_LOCAL_DIR", str(tmp_path))
     unopened = HostFiles.of("s3://bucket/one")
-    jobs = [unopened.of_job("1"), unopened.of_job("2"), HostFiles.of("s3://bucket/other").of_job("1")]
-    assert jobs[0] == HostFiles.of("s3://bucket/one", "1")
+    places = [("s3://bucket/one", "1"), ("s3://bucket/one", "2"), ("s3://bucket/other", "1")]
+    jobs = [HostFiles.of(location, job_id) for location, job_id in places]
     assert len({each.directory for each in (unopened, *jobs)}) == 4
     blobs = [each.blobs for each in jobs if each.blobs is not None]
     assert [each.directory for each in blobs] == [tmp_path / "blobs"] * 3
     assert len({each.part for each in blobs}) == 3
     assert unopened.blobs is None, "whose they are is not known yet"
-    here = HostFiles(tmp_path)
-    assert here.of_job("1") == here
-    assert here.blobs is None, "a state on this host needs no copies"
+    assert HostFiles(tmp_path).blobs is None, "a state on this host needs no copies"
     assert list(tmp_path.iterdir()) == []

@@ -67,6 +67,18 @@ def test_a_damaged_job_file_or_one_of_another_format_is_an_error(store: Store, a
         _ = JobFile(store).job_id
 
 
+@pytest.mark.parametrize(
+    ("numbers_events", "was", "came"), [(False, "with", "without"), (True, "without", "with")]
+)
+def test_a_job_keeps_to_events_with_a_seq_or_to_those_without(
+    store: Store, numbers_events: bool, was: str, came: str
+) -> None:
+    JobFile(store).create(SETTINGS, first_plan=1, numbers_events=numbers_events)
+    JobFile(store).check_order(numbers_events)
+    with pytest.raises(StateError, match=f"was made by events {was} a seq; got events {came}"):
+        JobFile(store).check_order(not numbers_events)
+
+
 def test_a_missing_job_file_is_an_error(store: Store) -> None:
     with pytest.raises(StateError, match=r"job\.json cannot be read: .*job\.json is missing"):
         JobFile(store).check(SETTINGS)

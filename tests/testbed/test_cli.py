@@ -33,10 +33,10 @@ def test_options_of_a_cluster(wanted: list[Wanted]) -> None:
     main(
         [
             *("cluster", "run", "--hosts", "5", "--kafka", "--cores", "4", "--memory", "512m"),
-            *("--share", "/srv/data", "--", "true"),
+            *("--share", "/srv/data", "--bare", "--", "true"),
         ]
     )
-    assert wanted == [Wanted(5, True, Sizes(4, "512m"), (Path("/srv/data"),), ("true",))]
+    assert wanted == [Wanted(5, True, Sizes(4, "512m"), (Path("/srv/data"),), ("true",), bare=True)]
 
 
 @pytest.mark.parametrize(

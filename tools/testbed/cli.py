@@ -58,6 +58,11 @@ def _add_cluster(cluster: argparse.ArgumentParser) -> None:
     run.add_argument(
         "--share", type=Path, action="append", default=[], metavar="PATH", help="hosts can read this, too"
     )
+    run.add_argument(
+        "--bare",
+        action="store_true",
+        help="hosts have Python, Java and Spark, and neither the environment nor the checkout",
+    )
     run.add_argument("command", nargs="+", metavar="-- COMMAND")
     run.set_defaults(run=_run)
 
@@ -114,7 +119,7 @@ def _memory(text: str) -> str:
 def _run(given: argparse.Namespace) -> int:
     sizes = Sizes(given.cores, given.memory)
     shared = tuple(path.absolute() for path in given.share)
-    wanted = launch.Wanted(given.hosts, given.kafka, sizes, shared, tuple(given.command))
+    wanted = launch.Wanted(given.hosts, given.kafka, sizes, shared, tuple(given.command), given.bare)
     return launch.run(wanted)
 
 

@@ -13,6 +13,8 @@ from testbed.processes import MARK
 from testbed.requirements import java, system_path
 
 _ROOT = Path(__file__).parent.parent.parent
+#: The interpreter that the virtual environment was made with.
+_BASE_PYTHON = Path(sys.base_prefix, "bin", f"python{sys.version_info[0]}.{sys.version_info[1]}")
 
 # The S3 server asks for some key and takes any.
 _CREDENTIALS = {
@@ -48,7 +50,7 @@ def of_command(bed: Bed) -> dict[str, str]:
         **services(bed),
         **spark.spark_environment(bed.layout.driver_address),
         "PATH": command_path(),
-        "PYSPARK_PYTHON": sys.executable,
+        "PYSPARK_PYTHON": bed.host_environment["PYSPARK_PYTHON"],
         HANDLE: str(bed.description),
         MARK: bed.name,
     }
@@ -59,21 +61,29 @@ def command_path() -> str:
     return os.pathsep.join([str(Path(sys.executable).parent), system_path()])
 
 
-def of_hosts(outside: Mapping[str, str]) -> dict[str, str]:
+def of_hosts(outside: Mapping[str, str], *, bare: bool = False) -> dict[str, str]:
     """Return what the environment on all hosts has in common, apart from the services."""
     kept = {name: outside[name] for name in _TO_HOSTS if name in outside}
+    if bare:
+        kept.pop("PYTHONPATH", None)
+    python = _BASE_PYTHON if bare else Path(sys.executable)
     home = str(Path.home())
     return {
         **kept,
         "HOME": home,
         "USER": "root",
-        "PATH": command_path(),
+        "PATH": os.pathsep.join([str(python.parent), system_path()]),
+        "PYSPARK_PYTHON": str(python),
         "SPARK_LOCAL_DIRS": "/var/spark/local",
     }
 
 
-def visible(shared: Iterable[Path] = ()) -> list[Path]:
-    """List what hosts can read of this machine, apart from the system."""
-    java_home = Path(java()).resolve().parent.parent
-    imported = [Path(entry) for entry in sys.path if entry]
-    return [_ROOT, Path(sys.prefix), Path(sys.base_prefix), java_home, *imported, *shared]
+def visible(shared: Iterable[Path] = (), *, bare: bool = False) -> list[Path]:
+    """List what hosts can read of this machine, apart from the system.
+
+    Bare hosts have Python, Java and Spark, and nothing of the checkout or the virtual environment.
+    """
+    needed = [Path(sys.base_prefix), Path(java()).resolve().parent.parent, *shared]
+    if bare:
+        return [*needed, spark.spark_home()]
+    return [*needed, _ROOT, Path(sys.prefix), *(Path(entry) for entry in sys.path if entry)]

@@ -45,6 +45,7 @@ class Wanted:
     sizes: Sizes
     shared: tuple[Path, ...]
     command: tuple[str, ...]
+    bare: bool = False
 
 
 def say(words: str) -> None:
@@ -101,8 +102,8 @@ def _reserve(wanted: Wanted) -> tuple[Bed, int]:
         directory.mkdir(mode=0o700)
         lock = os.open(directory / leftovers.LOCK, os.O_RDWR | os.O_CREAT)
         fcntl.flock(lock, fcntl.LOCK_EX)
-    bed = Bed(directory, members_, wanted.sizes, os.getpid(), environment.of_hosts(os.environ), {})
-    return bed, lock
+    of_hosts = environment.of_hosts(os.environ, bare=wanted.bare)
+    return Bed(directory, members_, wanted.sizes, os.getpid(), of_hosts, {}), lock
 
 
 def _make(bed: Bed, wanted: Wanted) -> Bed:
@@ -113,17 +114,19 @@ def _make(bed: Bed, wanted: Wanted) -> Bed:
     bed.save()
     _adopt_orphans()
     network.make_network(bed.layout)
-    warming = Warming(bed)
+    # Bare hosts are there to show what they have to be given.
+    warming = None if wanted.bare else Warming(bed)
     services = [members.start(bed, member) for member in bed.layout.members if not member.is_host]
-    visible = environment.visible(wanted.shared)
+    visible = environment.visible(wanted.shared, bare=wanted.bare)
     for host in bed.layout.hosts:
         members.prepare_host(bed, host, visible)
     # A worker that finds no master tries again only after seconds.
     next(started for started in services if started.member.name == layout.MASTER).wait()
     started = [members.start(bed, host) for host in bed.layout.hosts]
-    warming.finish(say)
-    for host in bed.layout.hosts:
-        members.give_kernels(bed, host)
+    if warming is not None:
+        warming.finish(say)
+        for host in bed.layout.hosts:
+            members.give_kernels(bed, host)
     for one in (*services, *started):
         one.wait()
     bed = load(bed.description)

@@ -1,4 +1,4 @@
-"""What ``publish`` and ``subscribe`` share: records from a file or pipe into the feed of a home."""
+"""What ``publish`` and ``subscribe`` share: records from a file or pipe into the events of a home."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from ps2stream.deployment.line_reader import LineReader
 
 
 def take_lines(kind: RecordKind, home: Home, descriptor: int, *, as_json: bool) -> int:
-    """Append the records of all lines to the feed of a home; return the exit code.
+    """Append the records of all lines to the events of a home; return the exit code.
 
     An interrupt ends the reading, not an append: all lines that came whole are appended first.
     """
-    with held_interrupts() as interrupts, home.feed(create=True) as feed:
-        intake = Intake(kind, feed, PrintedReceipts(kind, as_json))
+    with held_interrupts() as interrupts, home.events(create=True) as events:
+        intake = Intake(kind, events, PrintedReceipts(kind, as_json))
         reader = LineReader(descriptor, lambda: interrupts)
         with summed_up(intake):
             for lines in reader.batches():
@@ -35,8 +35,8 @@ def take_lines(kind: RecordKind, home: Home, descriptor: int, *, as_json: bool) 
 def take_document(kind: RecordKind, home: Home, descriptor: int, *, as_json: bool) -> int:
     """Append the records of one JSON text; return the exit code."""
     document = b"".join(_chunks(descriptor))
-    with held_interrupts() as interrupts, home.feed(create=True) as feed:
-        intake = Intake(kind, feed, PrintedReceipts(kind, as_json))
+    with held_interrupts() as interrupts, home.events(create=True) as events:
+        intake = Intake(kind, events, PrintedReceipts(kind, as_json))
         with summed_up(intake):
             intake.take_document(document)
         return interrupts.exit_code if interrupts else _exit_code(intake)

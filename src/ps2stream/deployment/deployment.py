@@ -14,7 +14,7 @@ from ps2stream.deployment.explanation import Explanation, explain
 from ps2stream.deployment.home import Home, state_of
 from ps2stream.deployment.job_life import job_life
 from ps2stream.deployment.live_subscriptions import at_point, live_subscriptions
-from ps2stream.deployment.match_reader import POLL_S, MatchReader, Wanted
+from ps2stream.deployment.match_reader import POLL_S, Matches, Wanted
 from ps2stream.deployment.plan_lookup import plan_for
 from ps2stream.deployment.publication_lookup import KnownPublication
 from ps2stream.deployment.settled import settled
@@ -28,7 +28,6 @@ from ps2stream.model.rejections import OnRejected
 from ps2stream.model.schemas import MATCHES
 from ps2stream.model.space import check_point
 from ps2stream.model.subscriptions import Subscription
-from ps2stream.sinks.parquet import ParquetSink
 from ps2stream.text.tokenizer import Tokenizer
 
 
@@ -46,8 +45,36 @@ class Deployment:
     def __init__(self, home: AnyPath) -> None:
         self.home = Home(absolute(home))
 
+    @classmethod
+    def of(cls, home: Home) -> Deployment:
+        """Return the deployment of a home."""
+        deployment = cls(home.directory)
+        deployment.home = home
+        return deployment
+
+    @classmethod
+    def on_kafka(
+        cls,
+        servers: str,
+        *,
+        prefix: str = "ps2stream",
+        store: str | None = None,
+        home: AnyPath = "ps2stream-data",
+        properties: AnyPath | None = None,
+    ) -> Deployment:
+        """Return the deployment of topics on Kafka (``host:port,...``); the first append makes them.
+
+        ``store``: what its job has its state in; without one that is in the directory ``home``.
+        ``properties``: a file with settings of Kafka's clients.
+        """
+        from ps2stream.kafka.client import Kafka
+        from ps2stream.kafka.topics import Topics
+
+        topics = Topics(Kafka(servers, None if properties is None else str(properties)), prefix)
+        return cls.of(Home(absolute(home), topics, store))
+
     def __repr__(self) -> str:
-        return f"Deployment({str(self.home.directory)!r})"
+        return f"Deployment({str(self.home)!r})"
 
     def subscribe(
         self, subscriptions: Record | Iterable[Record], *, on_rejected: OnRejected = "raise"
@@ -144,16 +171,16 @@ class Deployment:
         state_of(self.home)
         return settled(self.home, None, lambda state: state.adjustments.read())
 
-    def _reader(self) -> MatchReader:
-        if not self.home.directory.is_dir():
-            raise StateError(f"there is no deployment in {self.home.directory}")
-        return MatchReader(ParquetSink.at(self.home.out).matches)
+    def _reader(self) -> Matches:
+        if not self.home.exists():
+            raise StateError(f"there is no deployment in {self.home}")
+        return self.home.matches()
 
     def _publication(self, publication: str | Publication | KnownPublication) -> KnownPublication:
         match publication:
             case str():
-                with self.home.feed() as feed:
-                    return feed.publication(publication)
+                with self.home.events() as events:
+                    return events.publication(publication)
             case Publication(id, text, lat, lon):
                 return KnownPublication(lat, lon, text, id)
             case _:

@@ -5,8 +5,10 @@
     out/         what it delivered: matches/ and rejected/
     store.json   where state/ and out/ are if they are not here: below a URL (``store_note.py``)
 
-Commands that add to the journal make it; a job makes the rest. Two questions have one answer each:
-where state and output are (``state``, ``out``), and how to get at the events (``feed``).
+Commands that add to the journal make it; a job makes the rest. A deployment on Kafka has topics in place of
+``journal`` and ``out``, and its state in a store below the prefix of the topics, or in the home. Three
+questions have one answer each: where the state is (``state``), how to get at the events (``events``), and how
+at what was delivered (``matches``).
 """
 
 from __future__ import annotations
@@ -21,7 +23,9 @@ from ps2stream.state.home_layout import HomeLayout
 
 if TYPE_CHECKING:
     from ps2stream.config import Settings
-    from ps2stream.deployment.event_feed import EventFeed
+    from ps2stream.deployment.deployment_events import DeploymentEvents
+    from ps2stream.deployment.match_reader import Matches
+    from ps2stream.kafka.topics import Topics
     from ps2stream.state.job_file import JobFile
     from ps2stream.state.state import State
 
@@ -31,6 +35,8 @@ class Home:
     """Where the parts of a deployment are, and what its job is bound to."""
 
     directory: Path
+    topics: Topics | None = None
+    given_store: str | None = None  # of a deployment on Kafka
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "directory", absolute(self.directory))
@@ -44,7 +50,10 @@ class Home:
         """Return the URL of the store that the job has its state in; None where that is the home."""
         from ps2stream.deployment.store_note import StoreNote
 
-        return StoreNote(self.directory).store()
+        if self.topics is None:
+            return StoreNote(self.directory).store()
+        # Topics have a name: so one store serves any number of deployments.
+        return None if self.given_store is None else f"{self.given_store.rstrip('/')}/{self.topics.prefix}"
 
     @property
     def state(self) -> AnyPath:
@@ -61,11 +70,37 @@ class Home:
         store = self.store
         return HomeLayout(self.directory).out if store is None else f"{store}/out"
 
-    def feed(self, *, create: bool = False) -> EventFeed:
+    def events(self, *, create: bool = False) -> DeploymentEvents:
         """Open the events of the deployment; ``create`` makes what is missing."""
-        from ps2stream.deployment.journal_feed import JournalFeed
+        if self.topics is None:
+            from ps2stream.deployment.journal_events import JournalEvents
 
-        return JournalFeed(self.journal, create=create)
+            return JournalEvents(self.journal, create=create)
+        from ps2stream.deployment.kafka_events import KafkaEvents
+
+        if create:
+            self.topics.create()
+        return KafkaEvents(self.topics)
+
+    def matches(self) -> Matches:
+        """Return a reader of what the job has delivered, and delivers."""
+        if self.topics is None:
+            from ps2stream.deployment.match_reader import MatchReader
+            from ps2stream.sinks.parquet import ParquetSink
+
+            return MatchReader(ParquetSink.at(self.out).matches)
+        from ps2stream.deployment.kafka_match_reader import KafkaMatchReader
+
+        return KafkaMatchReader(self.topics)
+
+    def exists(self) -> bool:
+        """Say whether there is a deployment, whatever is in it."""
+        return self.directory.is_dir() if self.topics is None else self.topics.exist()
+
+    def __str__(self) -> str:
+        if self.topics is None:
+            return str(self.directory)
+        return f"the topics {self.topics.prefix}.* at Kafka {self.topics.kafka.servers}"
 
     @property
     def has_state(self) -> bool:
@@ -109,5 +144,5 @@ def newest_state(where: AnyPath) -> State:
 def state_of(home: Home) -> State:
     """Return the state of a home as its newest driver has it; raise if no job was ever started there."""
     if not home.has_state:
-        raise StateError(f"no job was started in {home.directory} yet; 'ps2stream run' starts one")
+        raise StateError(f"no job was started in {home} yet; 'ps2stream run' starts one")
     return newest_state(home.state)

@@ -1,4 +1,4 @@
-"""Records into the feed of a deployment, batch by batch; a bad one is reported and the rest go on.
+"""Records into the events of a deployment, batch by batch; a bad one is reported and the rest go on.
 
 Who feeds records is told what became of each through a :class:`Receipts`: the command line prints, a service
 would answer.
@@ -13,12 +13,11 @@ from typing import NamedTuple, Protocol
 
 import pyarrow as pa
 
-from ps2stream.deployment.event_feed import EventFeed
+from ps2stream.deployment.deployment_events import DeploymentEvents
 from ps2stream.deployment.home import Home
 from ps2stream.deployment.line_reader import MAX_LINES
 from ps2stream.deployment.live_subscriptions import live_subscriptions
 from ps2stream.errors import PS2StreamError, quoted
-from ps2stream.journal import Journal
 from ps2stream.model.events import check_publications, rejection
 from ps2stream.model.records import (
     BadRecordError,
@@ -90,11 +89,11 @@ class Fault(NamedTuple):
 
 
 class Accepted(NamedTuple):
-    """A record that is in the feed."""
+    """A record that is kept."""
 
     origin: Origin
     id: str
-    seq: int
+    seq: int | None
     is_generated: bool  # the id is ours
 
 
@@ -152,10 +151,10 @@ def _complete(kind: RecordKind, records: OriginRows) -> set[int]:
 
 @dataclass(slots=True)
 class Intake:
-    """Append records of one kind to a feed and report what became of each."""
+    """Append records of one kind to those of a deployment and report what became of each."""
 
     kind: RecordKind
-    feed: EventFeed
+    target: DeploymentEvents
     receipts: Receipts
     n_accepted: int = field(default=0, init=False)
     n_generated: int = field(default=0, init=False)
@@ -205,9 +204,9 @@ class Intake:
                 for number, seq in zip(kept, seqs, strict=True)
             )
 
-    def _append(self, events: pa.RecordBatch) -> Sequence[int]:
+    def _append(self, events: pa.RecordBatch) -> Sequence[int | None]:
         try:
-            seqs = self.feed.append(events)
+            seqs = self.target.append(events)
         except PS2StreamError:
             self.receipts.lost(events.num_rows)
             raise

@@ -55,6 +55,12 @@ class KafkaEvents:
             self._sender.send(records)
         return [None] * len(records)
 
+    def last_seq(self) -> int | None:
+        topic = self._topics.publications
+        publications = self._ends.last(topic, self._ends.n_partitions(topic))
+        ends = (*self._ends.last(self._topics.updates, 1), *publications)
+        return last_seq(ends) if any(ends) else None
+
     def updates(self, after_seq: int) -> Iterator[pa.RecordBatch]:
         places = self._update_places(after_seq)
         first = max(self._ends.first(self._topics.updates, 1)[0], places[0].span.start)

@@ -26,6 +26,10 @@ class KafkaMatchReader:
         self._ends = Ends(topics.kafka)
         self._next: list[int] = []
 
+    def has_any(self) -> bool:
+        """Say whether there is anything to read, now or before."""
+        return any(self._last())
+
     def skip(self) -> None:
         """Leave out what is there now."""
         self._next = self._last()

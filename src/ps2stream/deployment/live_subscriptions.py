@@ -1,6 +1,6 @@
 """Which subscriptions there are: what the job's log says, and what came in since.
 
-The log holds what the job decided up to its last batch, and stays when events are dropped. The feed
+The log holds what the job decided up to its last batch, and stays when events are dropped. The events
 holds what came later. Both are read while others write them (``settled.py``).
 """
 
@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ps2stream.deployment.event_feed import EventFeed
+from ps2stream.deployment.deployment_events import DeploymentEvents
 from ps2stream.deployment.home import Home
 from ps2stream.deployment.settled import settled
 from ps2stream.matching.contract import FOREVER
@@ -44,7 +44,7 @@ class Decisions(NamedTuple):
 
 
 class Pending(NamedTuple):
-    """Updates of a feed, in order, and those that the job rejects."""
+    """Updates of a deployment, in order, and those that the job rejects."""
 
     valid: pa.Table
     rejected: pa.Table
@@ -52,10 +52,10 @@ class Pending(NamedTuple):
 
 def live_subscriptions(home: Home, ids: Sequence[str] | None = None) -> pa.Table:
     """Return the live subscriptions (schema LIVE) by seq, of some ids or all."""
-    with home.feed() as feed:
-        if feed.pruned() and not home.has_state:
-            _LOG.warning("%s was pruned and no job has kept a log: older ones are not shown", feed)
-        return settled(home, feed, lambda state: _live(state, feed, ids))
+    with home.events() as events:
+        if events.pruned() and not home.has_state:
+            _LOG.warning("%s was pruned and no job has kept a log: older ones are not shown", events)
+        return settled(home, events, lambda state: _live(state, events, ids))
 
 
 def at_point(live: pa.Table, lat: float, lon: float) -> pa.Table:
@@ -80,12 +80,12 @@ def decisions(state: State, ids: Sequence[str] | None = None) -> Decisions:
 
 
 def pending(
-    feed: EventFeed, after_seq: int, stop_words: Iterable[str], ids: Sequence[str] | None = None
+    events: DeploymentEvents, after_seq: int, stop_words: Iterable[str], ids: Sequence[str] | None = None
 ) -> Pending:
-    """Read the updates of a feed beyond a seq and apply the job's rules to each."""
+    """Read the updates of a deployment beyond a seq and apply the job's rules to each."""
     tokenizer = Tokenizer(stop_words)
     valid, rejected = [_WORDS.empty_table()], [REJECTED.empty_table()]
-    for updates in feed.updates(after_seq):
+    for updates in events.updates(after_seq):
         compiled, refused = compile_updates(_of_ids(updates, ids), tokenizer)
         valid.append(pa.Table.from_batches([compiled.select(_WORDS.names)]))
         rejected.append(pa.Table.from_batches([refused]))
@@ -97,9 +97,9 @@ def stop_words_of(state: State) -> tuple[str, ...]:
     return state.job_file.stop_words if state.job_file.exists() else ()
 
 
-def _live(state: State, feed: EventFeed, ids: Sequence[str] | None) -> pa.Table:
+def _live(state: State, events: DeploymentEvents, ids: Sequence[str] | None) -> pa.Table:
     decided = decisions(state, ids)
-    later = pending(feed, decided.upto_seq, stop_words_of(state), ids)
+    later = pending(events, decided.upto_seq, stop_words_of(state), ids)
     said = pa.concat_tables([_still_live(decided.rows), later.valid.select(_WORDS.names)])
     # The last word on an id decides, and the seq of an event is its own.
     last = said.group_by("id").aggregate([("seq", "max")]).column("seq_max")

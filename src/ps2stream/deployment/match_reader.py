@@ -7,6 +7,7 @@ import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Protocol
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -42,6 +43,28 @@ class Wanted:
         return matches
 
 
+class Matches(Protocol):
+    """What a job delivers, read as it comes: each match once."""
+
+    def has_any(self) -> bool:
+        """Say whether there is anything to read, now or before."""
+        ...
+
+    def skip(self) -> None:
+        """Leave out what is there now."""
+        ...
+
+    def read(self, wanted: Wanted) -> Iterator[pa.RecordBatch]:
+        """Yield the matches that came since the last time."""
+        ...
+
+    def follow(
+        self, wanted: Wanted, *, timeout_s: float | None = None, poll_s: float = POLL_S
+    ) -> Iterator[pa.RecordBatch]:
+        """Yield matches as they come, until none came for ``timeout_s``."""
+        ...
+
+
 class MatchReader:
     """Read each file of a store once; there need not be any yet."""
 
@@ -50,7 +73,7 @@ class MatchReader:
         self._seen: set[str] = set()
         self._unchanged_since = -1
 
-    def has_files(self) -> bool:
+    def has_any(self) -> bool:
         """Say whether there is anything to read, now or before."""
         return bool(self._seen) or any(map(_NAME.fullmatch, self._store.list()))
 

@@ -23,15 +23,19 @@ Record: TypeAlias = Publication | Subscription | Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Receipt:
-    """What became of the records of a call: ids and seqs of those on disk, in order, and those rejected."""
+    """What became of the records of a call: ids and seqs of those that are kept, in order, and those
+    rejected.
+
+    A seq is None where the job gives it later: on Kafka.
+    """
 
     ids: tuple[str, ...]
-    seqs: tuple[int, ...]
+    seqs: tuple[int | None, ...]
     rejected: tuple[Rejected, ...] = ()
 
 
 def submit(home: Home, kind: RecordKind, values: Iterable[object], on_rejected: OnRejected) -> Receipt:
-    """Append records to the feed of a home.
+    """Append records to the events of a home.
 
     If some are not valid and that is to be raised, none is appended.
     """
@@ -42,8 +46,8 @@ def submit(home: Home, kind: RecordKind, values: Iterable[object], on_rejected: 
     raise_rejected(rejected, n_events, on_rejected)
     accepted = _Kept()
     if any(chunk.checked.kept for chunk in checked):
-        with home.feed(create=True) as feed:
-            intake = Intake(kind, feed, accepted)
+        with home.events(create=True) as events:
+            intake = Intake(kind, events, accepted)
             for chunk in checked:
                 intake.add(chunk.checked)
     return Receipt(tuple(accepted.ids), tuple(accepted.seqs), tuple(rejected))
@@ -62,7 +66,7 @@ class _Kept:
     """Receipts of an intake that keep ids and seqs; what was rejected is known before."""
 
     ids: list[str] = field(default_factory=list)
-    seqs: list[int] = field(default_factory=list)
+    seqs: list[int | None] = field(default_factory=list)
 
     def accepted(self, records: Iterable[Accepted]) -> None:
         for record in records:

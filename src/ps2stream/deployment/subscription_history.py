@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
-from ps2stream.deployment.event_feed import EventFeed
+from ps2stream.deployment.deployment_events import DeploymentEvents
 from ps2stream.deployment.home import Home
 from ps2stream.deployment.live_subscriptions import decisions, pending, stop_words_of
 from ps2stream.deployment.settled import settled
@@ -40,9 +40,9 @@ class Version:
 
 
 def versions_of(home: Home, subscription_id: str) -> list[Version]:
-    """Return the versions of an id that feed and log still know, oldest first."""
-    with home.feed() as feed:
-        words = settled(home, feed, lambda state: _words(state, feed, subscription_id))
+    """Return the versions of an id that events and log still know, oldest first."""
+    with home.events() as events:
+        words = settled(home, events, lambda state: _words(state, events, subscription_id))
     versions: list[Version] = []
     for word in sorted(words.to_pylist(), key=lambda word: word["seq"]):
         if versions and versions[-1].seq_to is None:
@@ -69,11 +69,11 @@ def _ended(version: Version, seq: int, *, replaced: bool) -> Version:
     return Version(version.expression, version.region, version.id, version.seq_from, seq, replaced)
 
 
-def _words(state: State, feed: EventFeed, subscription_id: str) -> pa.Table:
-    """Gather begins and ends, each once: the log and the feed tell of the same ones."""
+def _words(state: State, events: DeploymentEvents, subscription_id: str) -> pa.Table:
+    """Gather begins and ends, each once: the log and the events tell of the same ones."""
     said = {}
-    # All that the feed has, not only what the log lacks: a snapshot has forgotten what ended before it.
-    update = pending(feed, BEFORE_ALL_SEQS, stop_words_of(state), [subscription_id])
+    # All that the events has, not only what the log lacks: a snapshot has forgotten what ended before it.
+    update = pending(events, BEFORE_ALL_SEQS, stop_words_of(state), [subscription_id])
     for word in update.valid.to_pylist():
         said[word["seq"]] = word
     for row in decisions(state, [subscription_id]).rows.to_pylist():

@@ -1,4 +1,4 @@
-"""Compile or load every kernel ahead of the first event."""
+"""Compile or load every kernel ahead of the first event; as a program, do that and nothing else."""
 
 from __future__ import annotations
 
@@ -69,3 +69,7 @@ def _adjust(engine: InlineEngine, recent: RecentSample) -> None:
     considered = consider(recent.sample(live, 1), registrar.plan, engine.settings)
     registrar.switch(considered.plan)
     registrar.unite(fetch)
+
+
+if __name__ == "__main__":
+    warm()

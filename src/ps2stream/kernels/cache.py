@@ -2,6 +2,10 @@
 
 A file holds machine code that will be run: it is looked at only in a directory that nobody else can write to,
 and only if its checksum is right. Whatever is wrong with the disk, the kernel is compiled instead.
+
+A package that is sent to many hosts may bring its kernels along (``SHIPPED``): whoever could change them
+could change the package. They are of use where the processor is of the kind that they were compiled for, and
+are passed over elsewhere: their names say it.
 """
 
 from __future__ import annotations
@@ -28,6 +32,8 @@ from ps2stream.kernels.fingerprints import NoFingerprintError, fingerprint
 
 _LOG = logging.getLogger(__name__)
 _CHECKSUM_BYTES = hashlib.sha256().digest_size
+#: Kernels that came with the package; nothing is ever added to them.
+SHIPPED = Path(__file__).parent / "compiled"
 
 
 class KernelCache(NullCache):  # type: ignore[misc]  # numba has no types
@@ -42,36 +48,38 @@ class KernelCache(NullCache):  # type: ignore[misc]  # numba has no types
         return None if directory is None else str(directory)
 
     def load_overload(self, signature: Any, target: Any) -> Any:
-        path = self._path(signature, target.codegen())
-        if path is None:
+        name = self._name(signature, target.codegen())
+        if name is None:
             return None
         target.refresh()  # it may need implementations that were imported after it was made
-        try:
-            content = path.read_bytes()
-            checksum, payload = content[:_CHECKSUM_BYTES], content[_CHECKSUM_BYTES:]
-            if hashlib.sha256(payload).digest() != checksum:
-                return None
-            return CompileResult._rebuild(target, *pickle.loads(payload))
-        except Exception:  # no such file, no access, or anything that a pickle may raise
-            return None
+        loaded = (_load(directory / name, target) for directory in (cache_directory(), SHIPPED) if directory)
+        return next((result for result in loaded if result is not None), None)
 
     def save_overload(self, signature: Any, result: Any) -> None:
-        path = self._path(signature, result.codegen)
-        if path is None or result.library.has_dynamic_globals:
+        directory, name = cache_directory(), self._name(signature, result.codegen)
+        if directory is None or name is None or result.library.has_dynamic_globals:
             return
         payload = dumps(result._reduce())
         with contextlib.suppress(OSError):
-            _write(path, hashlib.sha256(payload).digest() + payload)
+            _write(directory / name, hashlib.sha256(payload).digest() + payload)
 
-    def _path(self, signature: Any, codegen: Any) -> Path | None:
-        directory = cache_directory()
-        if directory is None:
-            return None
+    def _name(self, signature: Any, codegen: Any) -> str | None:
         try:
             name = fingerprint(self._function, signature, codegen.magic_tuple())
         except (NoFingerprintError, RecursionError):  # a kernel that calls itself has none
             return None
-        return directory / f"{self._function.__name__}-{name[:32]}"
+        return f"{self._function.__name__}-{name[:32]}"
+
+
+def _load(path: Path, target: Any) -> Any:
+    try:
+        content = path.read_bytes()
+        checksum, payload = content[:_CHECKSUM_BYTES], content[_CHECKSUM_BYTES:]
+        if hashlib.sha256(payload).digest() != checksum:
+            return None
+        return CompileResult._rebuild(target, *pickle.loads(payload))
+    except Exception:  # no such file, no access, or anything that a pickle may raise
+        return None
 
 
 def _write(path: Path, content: bytes) -> None:

@@ -20,6 +20,7 @@ from ps2stream.model.limits import MAX_ID_BYTES, check_n_bytes, max_bytes
 from ps2stream.model.schemas import (
     AFTER_ALL_SEQS,
     EVENTS,
+    EVENTS_WITHOUT_SEQ,
     OPERATIONS,
     PUBLICATIONS,
     PUBLISH,
@@ -97,6 +98,22 @@ def _castable(found: pa.DataType, wanted: pa.DataType) -> bool:
     if pa.types.is_float64(wanted):
         return bool(pa.types.is_floating(found) or pa.types.is_integer(found))
     return bool(pa.types.is_integer(found))
+
+
+def numbered(events: pa.RecordBatch, first: int) -> pa.RecordBatch:
+    """Give seqs to events that may come without: from ``first`` on, in the order of rows."""
+    bare = conform(events, EVENTS_WITHOUT_SEQ)
+    return pa.RecordBatch.from_arrays([_seqs(first, bare.num_rows), *bare.columns], schema=EVENTS)
+
+
+def renumbered(batch: pa.RecordBatch, first: int) -> pa.RecordBatch:
+    """Replace the seqs of events of any kind: from ``first`` on, in the order of rows."""
+    column = batch.schema.get_field_index("seq")
+    return batch.set_column(column, batch.schema.field(column), _seqs(first, batch.num_rows))
+
+
+def _seqs(first: int, n: int) -> pa.Array:
+    return pa.array(np.arange(first, first + n, dtype=np.int64))
 
 
 def split(events: pa.RecordBatch) -> tuple[pa.RecordBatch, pa.RecordBatch]:

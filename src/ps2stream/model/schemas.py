@@ -29,6 +29,9 @@ EVENTS = pa.schema(
     ]
 )
 
+#: Events of a DataFrame whose order the job settles itself.
+EVENTS_WITHOUT_SEQ = pa.schema([field for field in EVENTS if field.name != "seq"])
+
 #: Publications on their own, as packets carry them.
 PUBLICATIONS = pa.schema([EVENTS.field(name) for name in ("seq", "id", "lat", "lon", "text")])
 

@@ -7,7 +7,8 @@ routed, and updates can be read without the publications between them.
 
 - ``journal_range.py``: packets of a journal, the default. A batch is cut into as many ranges as there are
   dispatchers.
-- ``spool.py``: events of a DataFrame that is not ours, written to files of this host first.
+- ``spool.py``: events of a DataFrame that is not ours, written to files of this host or to the store first;
+  those that come without a seq get theirs here.
 - ``event_log.py``: a finite log in Parquet, for ``replay``; it is read in batches and is no source by itself.
 
 Crash rules. A source is a value: it can be sent to any process of the host and reads the same events each

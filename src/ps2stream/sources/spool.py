@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import itertools
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
@@ -12,14 +12,16 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ps2stream.journal.packets import decode_publications
-from ps2stream.model.events import conform, not_late, nothing_rejected, split
-from ps2stream.model.schemas import PUBLICATIONS, REJECTED, UPDATES, empty
+from ps2stream.model.events import conform, not_late, nothing_rejected, numbered, renumbered, split
+from ps2stream.model.schemas import BEFORE_ALL_SEQS, PUBLICATIONS, REJECTED, UPDATES, empty
 from ps2stream.sources.source import Source, SourceBatch, UpdateBatch
 from ps2stream.store.contract import Store, delete_all
 
-#: Spools as rows of a DataFrame: what the tasks that write them return. A part is a prefix of the store.
+#: Spools as rows of a DataFrame: what the tasks that write them return. A part is a prefix of the store,
+#: a partition that of the DataFrame whose events are there.
 SPOOLS = pa.schema(
     [
+        ("partition", pa.int32()),
         ("part", pa.string()),
         ("n_publications", pa.int64()),
         ("n_updates", pa.int64()),
@@ -27,28 +29,37 @@ SPOOLS = pa.schema(
     ]
 )
 
+#: The first seq that a stream gives to events which come without.
+FIRST_SEQ = 1
+
 _PUBLICATIONS_KEY, _UPDATES_KEY, _REJECTED_KEY = "publications.arrow", "updates.arrow", "rejected.arrow"
 
 
 @dataclass(frozen=True, slots=True)
 class Spool:
-    """A part of a store with events; it has those of one batch, or of a part of one, and nothing else."""
+    """A part of a store with events; it has those of one batch, or of a part of one, and nothing else.
+
+    ``update_shift`` and ``publication_shift`` are added to the seqs that lie there: of events that came
+    without, those are the numbers of rows, updates and publications each from 0 (:func:`in_arrival_order`).
+    """
 
     store: Store
     n_publications: int
     n_updates: int
     last_seq: int
+    update_shift: int = 0
+    publication_shift: int = 0
 
     @classmethod
     def of_row(cls, row: dict[str, Any], store: Store) -> Spool:
         """Return a spool from a row of SPOOLS."""
         return cls(store.under(row["part"]), row["n_publications"], row["n_updates"], row["last_seq"])
 
-    def row(self, part: str) -> pa.RecordBatch:
+    def row(self, partition: int, part: str) -> pa.RecordBatch:
         """Return the spool as a row of SPOOLS."""
         counts = {"n_publications": self.n_publications, "n_updates": self.n_updates}
         return pa.RecordBatch.from_pylist(
-            [{"part": part, **counts, "last_seq": self.last_seq}], schema=SPOOLS
+            [{"partition": partition, "part": part, **counts, "last_seq": self.last_seq}], schema=SPOOLS
         )
 
     @property
@@ -58,11 +69,11 @@ class Spool:
 
     def updates(self) -> Iterator[UpdateBatch]:
         for batch in self._read(_UPDATES_KEY):
-            yield UpdateBatch(batch, nothing_rejected())
+            yield UpdateBatch(_shifted(batch, self.update_shift), nothing_rejected())
 
     def publications(self) -> Iterator[SourceBatch]:
         for batch in self._read(_PUBLICATIONS_KEY):
-            yield SourceBatch(batch, nothing_rejected())
+            yield SourceBatch(_shifted(batch, self.publication_shift), nothing_rejected())
         for batch in self._read(_REJECTED_KEY):
             yield SourceBatch(decode_publications(None), batch)
 
@@ -94,6 +105,32 @@ def spool(events: Iterable[pa.RecordBatch], store: Store, high_water: int) -> Sp
     return _written((_in_time(batch, high_water) for batch in events), store, high_water)
 
 
+def spool_without_seq(events: Iterable[pa.RecordBatch], store: Store) -> Spool:
+    """Write events that come without a seq to an empty part of a store; :func:`in_arrival_order` gives one.
+
+    How many events other tasks have is not known yet, so rows are numbered here, each kind by itself.
+    """
+    return _written(_by_row(events), store, BEFORE_ALL_SEQS)
+
+
+def in_arrival_order(spools: Sequence[Spool], after: int) -> tuple[Spool, ...]:
+    """Give seqs to events that came without: to all updates, spool by spool, then to all publications.
+
+    The first seq comes next to ``after``, the last of the batches before. So an update counts for all
+    publications of its batch, and the same spools in the same order have the same seqs each time.
+    """
+    update = max(after + 1, FIRST_SEQ)
+    publication = update + sum(each.n_updates for each in spools)
+    placed = []
+    for each in spools:
+        # Of a spool without publications the last update; of an empty one some seq before, which is no harm.
+        last = publication + each.n_publications if each.n_publications else update + each.n_updates
+        placed.append(replace(each, last_seq=last - 1, update_shift=update, publication_shift=publication))
+        update += each.n_updates
+        publication += each.n_publications
+    return tuple(placed)
+
+
 def copied(source: Source, store: Store) -> Spool:
     """Copy the events of a source to an empty part of a store, which other hosts can read, too."""
     no_publications, no_updates = empty(PUBLICATIONS), empty(UPDATES)
@@ -106,6 +143,25 @@ def copied(source: Source, store: Store) -> Spool:
 def _in_time(batch: pa.RecordBatch, high_water: int) -> _Kinds:
     kept, late = not_late(conform(batch), high_water)
     return _Kinds(*split(kept), late)
+
+
+def _by_row(batches: Iterable[pa.RecordBatch]) -> Iterator[_Kinds]:
+    """Number publications and updates by their rows, each from 0."""
+    n_publications = n_updates = 0
+    for batch in batches:
+        publications, updates = split(numbered(batch, 0))
+        yield _Kinds(
+            renumbered(publications, n_publications), renumbered(updates, n_updates), nothing_rejected()
+        )
+        n_publications += publications.num_rows
+        n_updates += updates.num_rows
+
+
+def _shifted(batch: pa.RecordBatch, shift: int) -> pa.RecordBatch:
+    if not shift:
+        return batch
+    column = batch.schema.get_field_index("seq")
+    return batch.set_column(column, batch.schema.field(column), pc.add(batch.column(column), shift))
 
 
 def _written(batches: Iterable[_Kinds], store: Store, last_seq: int) -> Spool:

@@ -28,7 +28,8 @@ do not need it either, and it does not matter when the delete arrives.
 of the events: two drivers that both run N write the same bytes. Rejected updates are written before the
 decision, from the log up to N - 1 and the events of N. Which events N has is settled before: in the ledger, a
 root, where they come from a journal; elsewhere by Spark's checkpoint, which has to be as common to drivers as
-the store is.
+the store is. (Events without a seq are numbered as they come: if a source gives N in another order the second
+time, publications of N may change numbers among themselves, and nothing else.)
 
 *Reports.* Status and audit records are by epoch, too; a late one is seen as what that driver said last, or
 not at all. Nothing depends on them.

@@ -24,33 +24,24 @@ from ps2stream.store.host_cache import HostCache
 class HostFiles:
     """Mapped indexes, Spark's checkpoint, the spool and the lock below one directory.
 
-    ``location``: where the state is, if that is elsewhere; ``job_id``: whose it is, once that is known.
+    ``blobs``: what this host keeps of the blobs of a job elsewhere.
     """
 
     directory: Path
-    location: str = ""
-    job_id: str = ""
+    blobs: HostCache | None = None
 
     @classmethod
     def of(cls, location: str, job_id: str = "") -> HostFiles:
         """Return the files that this host keeps for a state elsewhere, below ``PS2STREAM_LOCAL_DIR``.
 
-        Whoever asks on this host, as the same user, gets the same. Another job gets others, though its state
-        is where one was that is gone: it gives its files the same names.
+        Whoever asks on this host, as the same user, gets the same. A state that was removed and made anew
+        at its location is that of another job: it must not find the indexes and the checkpoint of the first,
+        nor blobs of the same names.
         """
         given = os.environ.get("PS2STREAM_LOCAL_DIR")
         base = Path(given) if given else Path(tempfile.gettempdir()) / f"ps2stream-{os.getuid()}"
-        name = hashlib.sha256(f"{location} {job_id}".rstrip().encode()).hexdigest()[:16]
-        return cls(base.absolute() / name, location, job_id)
-
-    def of_job(self, job_id: str) -> HostFiles:
-        """Return those of a job; a state on this host has its files beside it, and nobody else's."""
-        return HostFiles.of(self.location, job_id) if self.location else self
-
-    @property
-    def blobs(self) -> HostCache | None:
-        """Return what this host keeps of the blobs of a job elsewhere."""
-        return HostCache(self.directory.parent / "blobs", self.directory.name) if self.job_id else None
+        base, name = base.absolute(), hashlib.sha256(f"{location} {job_id}".encode()).hexdigest()[:16]
+        return cls(base / name, HostCache(base / "blobs", name) if job_id else None)
 
     @property
     def lock(self) -> JobLock:
@@ -64,9 +55,15 @@ class HostFiles:
     def spark_log(self) -> Path:
         return self.directory / "spark.log"
 
-    def spool(self, batch_id: int) -> Path:
-        """Return where the events of a batch are spooled; nothing else is there."""
-        return self.directory / "spool" / f"{batch_id:012}"
+    def spool(self, batch_id: int, epoch: int = 0) -> Path:
+        """Return where the driver of an epoch spools the events of a batch; nothing else is there."""
+        return self.directory / "spool" / f"{epoch:08}-{batch_id:012}"
+
+    def drop_spools(self, before: int) -> None:
+        """Remove what was spooled in epochs before one."""
+        for path in (self.directory / "spool").glob("*"):
+            if path.name < f"{before:08}":
+                shutil.rmtree(path, ignore_errors=True)
 
     def storage(self, name: str) -> MappedStorage:
         """Return where an index of the registrar lies."""

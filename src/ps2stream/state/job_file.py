@@ -17,6 +17,8 @@ FORMAT = 4
 #: Settings that cannot change from one start of a job to the next.
 FIXED = ("n_workers", "partitioner", "stop_words", "grid_bits", "max_cells")
 _KEY = "job.json"
+#: There if the job numbers events itself.
+_NUMBERS = "numbers_events"
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,15 +34,20 @@ class JobFile:
             return False
         return True
 
-    def create(self, settings: Settings, first_plan: int, epoch: int = 0) -> None:
+    def create(
+        self, settings: Settings, first_plan: int, epoch: int = 0, *, numbers_events: bool = False
+    ) -> None:
         """Name the job and write down what it is bound to.
 
-        ``first_plan``, made in an epoch, holds while the log is empty.
+        ``first_plan``, made in an epoch, holds while the log is empty. ``numbers_events``: events come
+        without a seq of their own.
         """
         fixed = {name: asdict(settings)[name] for name in FIXED}
         about = {"format": FORMAT, "job_id": uuid.uuid4().hex, "plan": first_plan, **fixed}
         if epoch:
             about["plan_epoch"] = epoch
+        if numbers_events:
+            about[_NUMBERS] = True
         if not self.store.put_if_absent(_KEY, json.dumps(about, indent=2).encode()):
             raise StateError(f"there is a state in {self.store.location()} already")
 
@@ -59,6 +66,19 @@ class JobFile:
                     f"the state in {self.store.location()} was made with {name}={found!r}; got {wanted!r}. "
                     "Use the same settings, or another state directory"
                 )
+
+    def check_order(self, numbers_events: bool) -> None:
+        """Raise unless events are ordered as they were from the start.
+
+        A batch that is decided keeps the seqs of its updates. Run again with publications that are numbered
+        in the other way, it would miss matches, and nothing would tell.
+        """
+        if bool(self._read().get(_NUMBERS, False)) != numbers_events:
+            was, came = ("with", "without") if numbers_events else ("without", "with")
+            raise StateError(
+                f"the state in {self.store.location()} was made by events {was} a seq; got events {came}. "
+                "Use the same kind of events, or another state directory"
+            )
 
     @property
     def job_id(self) -> str:

@@ -50,12 +50,16 @@ class Known(NamedTuple):
     manifest: Manifest
 
 
+_SPOOLS = "spool"
+
+
 @dataclass(frozen=True, slots=True)
 class State:
     """What a job keeps in a store and on this host; a process may send it to another of the host.
 
     ``epoch``: whose view of the store it is (``epochs.py``); 0 where drivers share a host, and its lock.
     ``on_many_hosts``: whoever gets it elsewhere has files of a host of its own, and finds them by ``here``.
+    ``job_id``: whose these are; known of a state elsewhere when it is open.
     ``known``: what a task was told with its batch.
     """
 
@@ -63,6 +67,7 @@ class State:
     host: HostFiles
     epoch: int = 0
     on_many_hosts: bool = False
+    job_id: str = ""
     known: Known | None = None
 
     @classmethod
@@ -80,7 +85,7 @@ class State:
         """Return the state as the process that asks has it, wherever it runs."""
         if not self.on_many_hosts:
             return self
-        return replace(self, host=HostFiles.of(self.store.location(), self.host.job_id))
+        return replace(self, host=HostFiles.of(self.store.location(), self.job_id))
 
     @property
     def job_file(self) -> JobFile:
@@ -170,26 +175,38 @@ class State:
                 return state
         return replace(self, epoch=0)
 
-    def create(self, plan: Plan, settings: Settings) -> State:
+    def create(self, plan: Plan, settings: Settings, *, numbers_events: bool = False) -> State:
         """Lay out a new state; the job file comes last and makes it valid."""
         self.plans.add(plan)
-        self.job_file.create(settings, plan.number, self.epoch)
+        self.job_file.create(settings, plan.number, self.epoch, numbers_events=numbers_events)
         return self
 
-    def open(self, settings: Settings) -> State:
-        """Check that there is a state and that the settings fit it; return it with files of its job."""
+    def open(self, settings: Settings, *, numbers_events: bool = False) -> State:
+        """Check that there is a state and that settings, and the order of events, fit it; go on with it.
+
+        Of a state elsewhere, the files of this host are those of its job from now on.
+        """
         self.job_file.check(settings)
+        self.job_file.check_order(numbers_events)
         if not self.epoch and Epochs(self.store.under("epochs")).newest():
             raise StateError(f"the state in {self.store.location()} has epochs: its driver needs a lease")
         if self.epoch:
             self.log.name_first_plan(self.job_file.first_plan, self.job_file.first_plan_epoch)
-        return replace(self, host=self.host.of_job(self.job_file.job_id))
+        if self.host != HostFiles.of(self.store.location()):
+            return self
+        job_id = self.job_file.job_id
+        return replace(self, job_id=job_id, host=HostFiles.of(self.store.location(), job_id))
 
     def sweep(self) -> None:
-        """Remove what killed writers left; call while holding the lock."""
+        """Remove what killed writers left; call while holding the state."""
         for name in ("log", "plans", "adjustments"):
             self.store.under(name).sweep()
         self.store.sweep()
+        # Up to this epoch nothing is spooled any more: every start of a job that shares a store has its own.
+        self.host.drop_spools(before=self.epoch + 1)
+        for key in self.store.list(_SPOOLS) if self.on_many_hosts else ():
+            if key < f"{_SPOOLS}/{self.epoch + 1:08}":
+                self.store.delete(key)
 
     def routing(self) -> PlanNumbers:
         """Return by which plans the stream is routed after the last batch of the log."""
@@ -227,14 +244,17 @@ class State:
         return HostReplica(self.host.replica, self.log, self.plans)
 
     def spool(self, batch_id: int) -> Store:
-        """Return where the events of a batch are spooled; nothing else is there."""
+        """Return where the events of a batch are spooled; nothing else is there.
+
+        Each epoch has a place of its own: a driver that was taken over may still spool, and drop what it did.
+        """
         if self.on_many_hosts:
-            return self.store.under(f"spool/{batch_id:012}")
-        return DirectoryStore(self.host.spool(batch_id), durable=False)
+            return self.store.under(f"{_SPOOLS}/{self.epoch:08}-{batch_id:012}")
+        return DirectoryStore(self.host.spool(batch_id, self.epoch), durable=False)
 
     def drop_spool(self, batch_id: int) -> None:
         delete_all(self.spool(batch_id))
-        shutil.rmtree(self.host.spool(batch_id), ignore_errors=True)
+        shutil.rmtree(self.host.spool(batch_id, self.epoch), ignore_errors=True)
 
     def open_registry(self, name: str) -> Registry:
         return Registry.open(self.host.storage(name))

@@ -2,6 +2,7 @@
 
 python cluster_scenarios.py journal SEED PARTITIONER WORKERS [FAULT]
 python cluster_scenarios.py dataframe SEED
+python cluster_scenarios.py without-seq SEED SHARED_DIRECTORY [FAULT]
 """
 
 from __future__ import annotations
@@ -19,19 +20,23 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 from pyspark.sql import SparkSession
+from pyspark.sql.pandas.types import from_arrow_schema
 
 from clusters import cluster_command
+from engines.spark.dataframes import files_by_batch, numbered_as_they_come
 from laws.chaos import Chaos
-from laws.engines import one_batch
+from laws.engines import batches_of, one_batch
 from ps2stream.config import Settings
 from ps2stream.engines.spark.batch_tally import tally_batch
 from ps2stream.engines.spark.job import BatchDone
 from ps2stream.engines.spark.session import cluster_session
-from ps2stream.engines.spark.stream import journal_stream, match_events
+from ps2stream.engines.spark.stream import events_stream, journal_stream, match_events
 from ps2stream.engines.tally import Tally
 from ps2stream.journal import Journal
 from ps2stream.model.matches import Match
+from ps2stream.model.schemas import EVENTS_WITHOUT_SEQ
 from ps2stream.sinks.parquet import ParquetSink
+from ps2stream.store.urls import store_at
 from ps2stream.testing import oracle
 from ps2stream.testing.generators import random_events
 
@@ -102,11 +107,52 @@ def of_a_dataframe(spark: SparkSession, seed: int) -> dict[str, Any]:
     }
 
 
+def without_seq(spark: SparkSession, seed: int, shared: Path, fault: list[str]) -> dict[str, Any]:
+    """Match files of one time, without seq: all at once, and as a stream, perhaps with a fault amid it."""
+    events = random_events(_N_EVENTS, seed=seed, n_subscription_ids=150).select(EVENTS_WITHOUT_SEQ.names)
+    directory, schema = shared / "events", from_arrow_schema(EVENTS_WITHOUT_SEQ)
+    directory.mkdir()
+    for number, part in enumerate(batches_of(events, _N_EVENTS // 10)):
+        pq.write_table(pa.Table.from_batches([part]), directory / f"{number}.parquet")
+        os.utime(directory / f"{number}.parquet", (1_700_000_000, 1_700_000_000))
+    frame = spark.read.schema(schema).parquet(str(directory))
+    at_once = sorted(oracle.run(numbered_as_they_come([frame.toArrow()])).matches)
+    found = match_events(frame, Settings(n_workers=4)).toArrow().to_pylist()
+    where, begun = f"{_STORE}/{seed}", threading.Event()
+    source = spark.readStream.schema(schema).option("maxFilesPerTrigger", 2).parquet(str(directory))
+    with events_stream(
+        source,
+        f"{where}/state",
+        f"{where}/out",
+        Settings(n_workers=5, n_dispatchers=3),
+        checkpoint=shared / "checkpoint",
+        on_batch=lambda done: begun.set(),
+    ) as stream:
+        if fault:
+            while not begun.wait(0.1):
+                stream.check()
+            subprocess.run(cluster_command(*fault), check=True)
+        stream.process_all_available()
+    batches = files_by_batch(shared / "checkpoint")
+    frames = [spark.read.schema(schema).parquet(*map(str, files)).toArrow() for files in batches]
+    in_turn = sorted(oracle.run(numbered_as_they_come(frames)).matches)
+    return {
+        "finite_as_the_oracle": sorted(Match(**row) for row in found) == at_once,
+        "stream_as_the_oracle": matches_at(f"{where}/out") == in_turn,
+        "n_batches": len(batches),
+        "n_matches": [len(at_once), len(in_turn)],
+        "left_in_the_spool": store_at(f"{where}/state").list("spool"),
+    }
+
+
 def main() -> None:
     spark = cluster_session("scenario", os.environ["PS2STREAM_MASTER"])
     if sys.argv[1] == "journal":
         seed, partitioner, n_workers, *fault = sys.argv[2:]
         found = on_a_journal(spark, int(seed), partitioner, int(n_workers), fault)
+    elif sys.argv[1] == "without-seq":
+        seed, shared, *fault = sys.argv[2:]
+        found = without_seq(spark, int(seed), Path(shared), fault)
     else:
         found = of_a_dataframe(spark, int(sys.argv[2]))
     spark.stop()

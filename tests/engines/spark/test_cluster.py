@@ -21,8 +21,8 @@ _SCENARIOS = Path(__file__).with_name("cluster_scenarios.py")
 _DEPLOYED = Path(__file__).with_name("deployed_scenario.py")
 
 
-def found_by(*scenario: str, script: Path = _SCENARIOS) -> dict[str, Any]:
-    done = in_cluster([sys.executable, str(script), *scenario])
+def found_by(*scenario: str, script: Path = _SCENARIOS, share: Path | None = None) -> dict[str, Any]:
+    done = in_cluster([sys.executable, str(script), *scenario], share=share)
     assert done.returncode == 0, done.stderr[-5_000:]
     found: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
     return found
@@ -59,6 +59,16 @@ def test_a_finite_dataframe_is_matched_where_its_rows_are() -> None:
     found = found_by("dataframe", "21")
     assert found["as_the_oracle"]
     assert found["n_matches"] > 1_000
+
+
+@pytest.mark.parametrize(("seed", "fault"), [(23, []), (24, ["kill", "h2", "--only", "executor"])])
+def test_files_without_seq_lose_nothing(tmp_path: Path, seed: int, fault: list[str]) -> None:
+    found = found_by("without-seq", str(seed), str(tmp_path), *fault, share=tmp_path)
+    assert found["finite_as_the_oracle"]
+    assert found["stream_as_the_oracle"]
+    assert found["n_batches"] == 5
+    assert min(found["n_matches"]) > 1_000
+    assert found["left_in_the_spool"] == []
 
 
 def test_a_log_is_replayed_on_the_cluster_of_the_environment_and_a_directory_gets_the_files(

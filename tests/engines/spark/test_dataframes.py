@@ -15,6 +15,7 @@ from pyspark.sql.types import (
     NullType,
     ShortType,
     StringType,
+    StructField,
     StructType,
     VariantType,
     YearMonthIntervalType,
@@ -22,7 +23,7 @@ from pyspark.sql.types import (
 
 from ps2stream.engines.spark.dataframes import check_schema
 from ps2stream.errors import SchemaError
-from ps2stream.model.schemas import EVENTS
+from ps2stream.model.schemas import EVENTS, EVENTS_WITHOUT_SEQ
 
 GOOD = from_arrow_schema(EVENTS)
 
@@ -66,11 +67,19 @@ def test_a_column_of_another_type_is_named(name: str, kind: DataType, message: s
         check_schema(_replaced(name, kind))
 
 
-@pytest.mark.parametrize("name", EVENTS.names)
+@pytest.mark.parametrize("name", EVENTS_WITHOUT_SEQ.names)
 def test_a_missing_column_is_named(name: str) -> None:
     without = StructType([field for field in GOOD if field.name != name])
     with pytest.raises(SchemaError, match=rf"column '{name}' \(\w+\) is missing; found \["):
         check_schema(without)
+
+
+def test_events_may_come_without_seq_but_not_with_one_that_is_spelled_otherwise() -> None:
+    without = [field for field in GOOD if field.name != "seq"]
+    check_schema(StructType(without))
+    for name in ("Seq", "SEQ"):
+        with pytest.raises(SchemaError, match=f"column 'seq' must be spelled so; got '{name}'"):
+            check_schema(StructType([*without, StructField(name, LongType())]))
 
 
 def test_a_column_must_be_there_once_and_other_columns_do_not_matter() -> None:

@@ -1,197 +1,124 @@
-"""What a batch on several hosts asks of the store, counted by the server and told by driver and tasks.
-
-No session: partitions are run one after the other in this process, each as the host that it is on.
-"""
+"""Batches of DataFrames without seq: any division of the work, a rerun, a retry all give one order."""
 
 from __future__ import annotations
 
-import contextlib
-import pickle
-from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
+from pyspark import TaskContext
+from pyspark.sql import DataFrame, SparkSession
 
-from engines.streams import SETTINGS, batches_of, plan_for, random_stream
-from ps2stream.engines.spark import job as job_module
-from ps2stream.engines.spark.batch_tally import tally_batch
-from ps2stream.engines.spark.job import BatchDone, MicroBatchJob
-from ps2stream.engines.spark.pinned_shuffle import Sent
-from ps2stream.engines.tally import Tally
-from ps2stream.journal import Journal
-from ps2stream.model.matches import Match
+from engines.spark.dataframes import in_partitions, numbered_as_they_come
+from laws.engines import JobHome, one_batch, sorted_outcome
+from ps2stream.config import Settings
+from ps2stream.engines.spark.job import MicroBatchJob
+from ps2stream.planning.first_plan import first_plan
 from ps2stream.sinks.parquet import ParquetSink
-from ps2stream.sources.journal_range import journal_ranges
 from ps2stream.state.state import State
 from ps2stream.testing import oracle
-from s3_server import BUCKET, S3Server
-from state.drivers import Claim
+from ps2stream.testing.generators import random_events
 
-N_HOSTS, N_WORKERS, N_DISPATCHERS = 3, 6, 2
-N_BATCHES = 6
+SETTINGS = Settings(n_workers=3, n_dispatchers=2)
 
 
-@dataclass(frozen=True, slots=True)
-class Partitions:
-    """As much of an RDD as a batch needs; tasks run when it is collected."""
-
-    parts: Callable[[], Iterator[list[Any]]]
-    hosts: Hosts
-
-    def mapPartitionsWithIndex(self, stage: Any) -> Partitions:  # noqa: N802  # as Spark calls it
-        return Partitions(lambda: self._run(pickle.dumps(stage)), self.hosts)
-
-    def _run(self, sent: bytes) -> Iterator[list[Any]]:
-        for number, part in enumerate(self.parts()):
-            with self.hosts.on(number):
-                yield list(pickle.loads(sent)(number, part))
-
-    def collect(self) -> list[Any]:
-        return [each for part in self.parts() for each in part]
+class _CrashError(Exception):
+    """The driver dies here."""
 
 
-class Hosts:
-    """Stand for a session, its context and the shuffle; partition n is on host n modulo their number."""
-
-    def __init__(self, base: Path) -> None:
-        self._base = base
-
-    @property
-    def sparkContext(self) -> Hosts:  # noqa: N802
-        return self
-
-    def parallelize(self, nothing: list[object], n_parts: int) -> Partitions:
-        return Partitions(lambda: iter([[] for _ in range(n_parts)]), self)
-
-    def send(self, packets: Partitions) -> Partitions:
-        def received() -> Iterator[list[Sent]]:
-            inboxes: list[list[Sent]] = [[] for _ in range(N_WORKERS)]
-            for worker, packet in packets.collect():
-                inboxes[worker].append((worker, packet))
-            return iter(inboxes)
-
-        return Partitions(received, self)
-
-    @contextlib.contextmanager
-    def on(self, number: int) -> Iterator[None]:
-        """Be a process of the host of a partition."""
-        with pytest.MonkeyPatch.context() as patch:
-            patch.setenv("PS2STREAM_LOCAL_DIR", str(self._base / f"h{number % N_HOSTS}"))
-            yield
+def frames_of(spark: SparkSession, seed: int, partitions: tuple[int, ...]) -> list[DataFrame]:
+    """Make a batch for each number of partitions, of ids that come, go and come again."""
+    size = 250
+    events = random_events(size * len(partitions), seed, invalid_share=0.1, n_subscription_ids=60)
+    return [in_partitions(spark, events.slice(n * size, size), parts) for n, parts in enumerate(partitions)]
 
 
-@dataclass(slots=True)
-class Run:
-    """A job on a journal, and what each of its batches asked of the store."""
-
-    job: MicroBatchJob
-    journal: Path
-    ends: list[int]  # of the packets of the journal
-    done: list[BatchDone]
-    events: pa.RecordBatch
-
-    def process(self, batch_id: int) -> None:
-        """Process two packets of the journal."""
-        after, _, upto = [0, *self.ends][2 * batch_id : 2 * batch_id + 3]
-        self.job.process(tuple(journal_ranges(self.journal, after, upto, N_DISPATCHERS)), batch_id)
-
-    def matches(self) -> list[Match]:
-        found = ParquetSink.at(self.job.sink.store.location()).matches  # type: ignore[attr-defined]
-        tables = [pq.read_table(pa.BufferReader(found.get(key))) for key in found.list()]
-        return sorted(Match(**row) for table in tables for row in table.to_pylist())
-
-
-@pytest.fixture
-def run(s3: S3Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
-    events = random_stream(100 * N_BATCHES, 5, invalid_share=0.0)
-    monkeypatch.setenv("PS2STREAM_LOCAL_DIR", str(tmp_path / "driver"))
-    settings = replace(SETTINGS, n_workers=N_WORKERS, n_dispatchers=N_DISPATCHERS, batch_events=100)
-    store, hosts, done = s3.store(), Hosts(tmp_path), list[BatchDone]()
-    monkeypatch.setattr(job_module, "PinnedShuffle", lambda context, n_workers: hosts)
-    state = State.among_hosts(store).taken_over(Claim(store))  # type: ignore[arg-type]
-    state = state.create(plan_for(events, settings), settings).open(settings)
-    sink = ParquetSink(store.under("out"))
-    job = MicroBatchJob(hosts, state, settings, sink, done.append)  # type: ignore[arg-type]
+def started(spark: SparkSession, home: JobHome, settings: Settings = SETTINGS) -> MicroBatchJob:
+    """Start a job, again if it has a state."""
+    state = State.at(home.state)
+    if not state.job_file.exists():
+        state.create(first_plan(one_batch(random_events(300, 1)), settings), settings, numbers_events=True)
+    job = MicroBatchJob(
+        spark,
+        state.open(settings, numbers_events=True),
+        settings,
+        ParquetSink.at(home.out),
+        snapshot_every=100,
+    )
     job.start()
-    with Journal.open(tmp_path / "journal", create=True) as journal:
-        ends = [journal.append_ordered(batch).position for batch in batches_of(events, 50)]
-    return Run(job, tmp_path / "journal", ends, done, events)
+    return job
 
 
-def kinds(requests: Iterable[tuple[str, str]]) -> Counter[str]:
-    """Count requests by what they are for."""
-    counts: Counter[str] = Counter()
-    for method, path in requests:
-        name = path.rpartition("/")[2]
-        if path.endswith(f"/{BUCKET}"):
-            counts["deletes" if method == "POST" else "lists"] += 1
-        elif "/spool/" in path:
-            counts[f"{method} spool"] += 1
-        elif "/out/" in path:
-            counts[f"{method} sink"] += 1
-        else:
-            counts[f"{method} {name.partition('-')[0] if '-' in name else 'epoch'}"] += 1
-    return counts
+def assert_as_the_oracle_says(home: JobHome, frames: list[DataFrame]) -> None:
+    ParquetSink.at(home.out).finish()
+    expected = sorted_outcome(oracle.run(numbered_as_they_come([frame.toArrow() for frame in frames])))
+    assert home.outcome([]) == expected
+    assert len(expected.matches) > 50 * len(frames)
+    assert len(expected.rejected) > 5 * len(frames)
 
 
-def test_a_batch_asks_the_store_for_what_is_new_and_for_safety_and_for_nothing_else(
-    run: Run, s3: S3Server
+def files_of(home: JobHome) -> dict[str, bytes]:
+    return {str(path): path.read_bytes() for path in home.out.rglob("*.parquet")}
+
+
+@pytest.mark.parametrize(
+    ("n_workers", "n_dispatchers", "partitions"),
+    [(1, 1, (1, 3)), (2, 3, (5, 1, 2)), (8, 1, (2, 4)), (3, 4, (3, 3))],
+)
+def test_the_order_of_events_without_seq_is_the_same_however_the_work_is_divided(
+    spark: SparkSession, tmp_path: Path, n_workers: int, n_dispatchers: int, partitions: tuple[int, ...]
 ) -> None:
-    counted = []
-    for batch_id in range(N_BATCHES):
-        with s3.counting() as requests:
-            run.process(batch_id)
-        counted.append((kinds(requests), len(requests)))
-    assert run.matches() == sorted(oracle.run(pa.table(run.events)).matches)
-    for counts, n_requests in counted[1:]:  # the first one also fetches the plan
-        n_sink = counts.pop("PUT sink")
-        assert n_sink <= N_WORKERS
-        assert counts == {
-            "PUT spool": 3 * N_DISPATCHERS,
-            "GET spool": 2 * N_DISPATCHERS,  # by dispatchers; the driver has the journal
-            "lists": 1,  # of the spool, to delete it
-            "deletes": 1,
-            "PUT batch": 1,
-            "GET batch": N_HOSTS,  # whatever the number of workers
-            "PUT manifest": 1,
-            "PUT ledger": 1,  # finished
-            # For safety: a look behind each root, and each worker's before it writes its matches.
-            "GET epoch": 2 + N_WORKERS,
-            "GET manifest": N_WORKERS,
-            "GET ledger": N_WORKERS,
-        }
-        assert n_requests <= 5 * N_DISPATCHERS + 4 * N_WORKERS + N_HOSTS + 8
+    home, frames = JobHome(tmp_path), frames_of(spark, 70 + n_workers, partitions)
+    job = started(spark, home, replace(SETTINGS, n_workers=n_workers, n_dispatchers=n_dispatchers))
+    for batch_id, frame in enumerate(frames):
+        job.process_events(frame, batch_id)
+    assert_as_the_oracle_says(home, frames)
 
 
-def test_driver_and_tasks_tell_what_the_server_was_asked(run: Run, s3: S3Server) -> None:
-    tally = Tally.of(N_WORKERS, N_DISPATCHERS)
-    run.process(0)
-    with s3.counting() as requests:
-        for batch_id in range(1, 4):
-            run.process(batch_id)
-    tasks_too = run.done[1:]
-    for done in tasks_too:
-        tally_batch(tally, done)
-    told, methods = tally.store_traffic(), Counter(method for method, _ in requests)
-    assert told["batches"] == 3
-    # Tasks ran in this process, so the driver's own count has all of it.
-    n_lists = sum(path.endswith(f"/{BUCKET}") for method, path in requests if method == "GET")
-    driver = told["driver"]
-    assert driver["puts"] == methods["PUT"]
-    assert driver["gets"] + driver["lists"] == methods["GET"]
-    assert driver["lists"] == n_lists == 3
-    assert driver["deletes"] == methods["POST"] == 3
-    tasks = told["tasks"]
-    assert tasks["puts"] == sum("/out/" in path for method, path in requests if method == "PUT")
-    assert tasks["gets"] == methods["GET"] - n_lists - 3 * 2, "but for the driver's looks behind its roots"
-    assert 0 < tasks["bytes_in"] <= driver["bytes_in"]
-    assert 0 < tasks["bytes_out"] < driver["bytes_out"]
-    assert tasks["lists"] == tasks["deletes"] == 0
-    for name, number in asdict(tally.driver_traffic + tally.task_traffic).items():
-        assert told[name] == number
-        assert told["per_batch"][name] == number / 3
+@pytest.mark.parametrize("step", ["_update", "_match", "_observe"])
+def test_a_batch_without_seq_that_runs_again_gets_the_same_seqs(
+    spark: SparkSession, tmp_path: Path, step: str
+) -> None:
+    """Between spool and decision, between decision and matches, and when all is done but noted by Spark."""
+    home, frames = JobHome(tmp_path), frames_of(spark, 81, (2, 3, 2))
+    job = started(spark, home)
+    job.process_events(frames[0], 0)
+
+    def die(*_: Any) -> None:
+        raise _CrashError
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(MicroBatchJob, step, die)
+        with pytest.raises(_CrashError):
+            job.process_events(frames[1], 1)
+    written = files_of(home)
+    job = started(spark, home)
+    job.process_events(frames[1], 1)
+    assert written.items() <= files_of(home).items(), "what was there is there, byte for byte"
+    job.process_events(frames[2], 2)
+    assert_as_the_oracle_says(home, frames)
+
+
+def test_a_task_that_is_tried_again_leaves_nothing_among_what_counts(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    # In here: processes of Spark do not find the modules of tests.
+    def failing_once(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Hand on rows; the first attempt of a task of the second partition fails half way."""
+        task = TaskContext.get()
+        assert task is not None
+        for batch in batches:
+            if (task.partitionId(), task.attemptNumber()) == (1, 0):
+                yield batch.slice(0, batch.num_rows // 2)
+                raise RuntimeError("half way")
+            yield batch
+
+    home, frames = JobHome(tmp_path), frames_of(spark, 91, (3, 3))
+    job = started(spark, home)
+    for batch_id, frame in enumerate(frames):
+        job.process_events(frame.mapInArrow(failing_once, frame.schema), batch_id)
+    assert_as_the_oracle_says(home, frames)
+    assert not list(home.state.glob("spool/*"))

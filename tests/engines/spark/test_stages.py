@@ -33,7 +33,9 @@ from ps2stream.roles.registrar import Registrar
 from ps2stream.roles.reports import report_from_json
 from ps2stream.sinks.memory import MemorySink
 from ps2stream.sources.source import SourceBatch
+from ps2stream.sources.spool import Spool
 from ps2stream.state.state import State
+from ps2stream.store.memory import MemoryStore
 from ps2stream.store.traffic import Traffic
 from s3_server import S3Server
 from state.drivers import Claim
@@ -65,6 +67,28 @@ def test_packets_are_joined_up_to_a_number_of_publications_and_of_bytes(
     assert [portion.num_rows for portion in portions] == sizes
     texts = [text for portion in portions for text in portion.column("text").to_pylist()]
     assert texts == ["x" * 500, "y" * 500, "z" * 500, "a", "b", "c", "d"]
+
+
+class _Task:
+    """A task of the third partition."""
+
+    @classmethod
+    def get(cls) -> _Task:
+        return cls()
+
+    def partitionId(self) -> int:  # noqa: N802  # as Spark names it
+        return 2
+
+
+def test_every_attempt_of_a_task_spools_to_a_part_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(stages, "TaskContext", _Task)
+    store, events = MemoryStore(), events_of(subscribe(0, "s"), publish(0, "p")).drop_columns("seq")
+    spool_events = stages.SpoolEvents(store, high_water=None)
+    (row,) = (row for batch in spool_events(iter([events])) for row in batch.to_pylist())
+    (again,) = (row for batch in spool_events(iter([events, events])) for row in batch.to_pylist())
+    assert (row["partition"], again["partition"]) == (2, 2)
+    first, second = (Spool.of_row(each, store) for each in (row, again))
+    assert [sum(batch.updates.num_rows for batch in each.updates()) for each in (first, second)] == [1, 2]
 
 
 class _OneWorker:

@@ -15,6 +15,7 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.pandas.types import from_arrow_schema
 
+from engines.spark.dataframes import files_by_batch, in_partitions, numbered_as_they_come
 from engines.spark.processes import kill, source_readers
 from laws.engines import JobHome, batches_of, outcome_of, sorted_outcome
 from ps2stream.config import Settings
@@ -26,8 +27,8 @@ from ps2stream.engines.spark.stream import (
     some_of_both,
     stream_matches,
 )
-from ps2stream.errors import ConfigError, JournalError, SchemaError, StateError
-from ps2stream.model.schemas import EVENTS, MATCHES
+from ps2stream.errors import ConfigError, EngineError, JournalError, SchemaError, StateError
+from ps2stream.model.schemas import EVENTS, EVENTS_WITHOUT_SEQ, MATCHES
 from ps2stream.model.space import WORLD, Grid
 from ps2stream.partitioning.plan import Plan, owners_of_cells
 from ps2stream.state.state import State
@@ -43,21 +44,23 @@ def rows_of(frame: DataFrame) -> list[dict[str, Any]]:
     return rows
 
 
-def files_of(spark: SparkSession, directory: Path) -> DataFrame:
+def files_of(spark: SparkSession, directory: Path, schema: pa.Schema = EVENTS) -> DataFrame:
     """Stream the files of a directory, one a batch."""
-    reader = spark.readStream.schema(from_arrow_schema(EVENTS)).option("maxFilesPerTrigger", 1)
+    reader = spark.readStream.schema(from_arrow_schema(schema)).option("maxFilesPerTrigger", 1)
     return reader.parquet(str(directory))
 
 
-def add_file(directory: Path, number: int, events: pa.RecordBatch) -> None:
+def add_file(directory: Path, number: int, events: pa.RecordBatch, later_s: int | None = None) -> None:
     """Put a file into a directory that a stream reads, so that it never sees half of it.
 
-    Spark reads files in the order of their times of modification, and those of the same millisecond in any.
+    Spark reads files in the order of their times of modification, and those of the same millisecond in any:
+    each is a second later than the one before, unless told.
     """
     directory.mkdir(exist_ok=True)
     aside = directory / f".{number:03}.parquet"
     pq.write_table(pa.Table.from_batches([events]), aside)
-    os.utime(aside, (FIRST_FILE_S + number, FIRST_FILE_S + number))
+    modified_s = FIRST_FILE_S + (number if later_s is None else later_s)
+    os.utime(aside, (modified_s, modified_s))
     aside.replace(directory / f"{number:03}.parquet")
 
 
@@ -77,6 +80,13 @@ def test_the_order_of_rows_and_partitions_does_not_matter_as_seq_decides(spark: 
     assert outcome_of(rows_of(matches), []).matches == sorted(oracle.run(events).matches)
 
 
+def test_a_finite_dataframe_without_seq_is_matched_updates_first(spark: SparkSession) -> None:
+    frame = in_partitions(spark, random_events(1_000, seed=62, invalid_share=0.0), 5)
+    expected = sorted(oracle.run(numbered_as_they_come([frame.toArrow()])).matches)
+    assert outcome_of(rows_of(match_events(frame, SETTINGS)), []).matches == expected
+    assert len(expected) > 1_000
+
+
 def test_a_dataframe_without_events_gives_no_match(spark: SparkSession) -> None:
     nothing = spark.createDataFrame(random_events(0, seed=1).to_pylist(), from_arrow_schema(EVENTS))
     assert rows_of(match_events(nothing)) == []
@@ -89,6 +99,15 @@ def test_the_plan_of_a_dataframe_sees_both_kinds_of_events(spark: SparkSession) 
     kinds = some.column("op").to_pylist()
     assert some.schema == EVENTS
     assert (len(kinds), kinds.count("publish")) == (40, 20)
+
+
+def test_the_plan_of_a_dataframe_without_seq_sees_updates_before_publications(spark: SparkSession) -> None:
+    events = random_events(300, seed=58, invalid_share=0.0).drop_columns("seq")
+    some = some_of_both(spark.createDataFrame(events), 40)
+    assert some.schema == EVENTS
+    assert some.column("seq").to_pylist() == list(range(1, 41))
+    assert [op == "publish" for op in some.column("op").to_pylist()] == [False] * 20 + [True] * 20
+    assert some_of_both(in_partitions(spark, events.slice(0, 0), 2), 40).num_rows == 0
 
 
 def test_the_first_start_takes_the_plan_that_it_is_given(spark: SparkSession, job_home: JobHome) -> None:
@@ -124,6 +143,61 @@ def test_a_stream_of_files_is_matched_as_they_arrive(spark: SparkSession, tmp_pa
     batches = {path.name.split("-")[1] for path in (tmp_path / "out" / "matches").glob("batch-*")}
     assert len(batches) == len(parts)
     assert not list((tmp_path / "state").glob("spool/*"))
+
+
+def test_files_of_one_time_without_seq_lose_nothing(spark: SparkSession, tmp_path: Path) -> None:
+    events = random_events(900, seed=61, n_subscription_ids=60).drop_columns("seq")
+    parts = batches_of(events, 150)
+    for number, part in enumerate(parts[:4]):
+        add_file(tmp_path / "events", number, part, later_s=0)
+    source = files_of(spark, tmp_path / "events", EVENTS_WITHOUT_SEQ)
+    with events_stream(source, tmp_path / "state", tmp_path / "out", SETTINGS, sample=parts[0]) as query:
+        query.process_all_available()
+    with events_stream(source, tmp_path / "state", tmp_path / "out", SETTINGS) as query:
+        for number, part in enumerate(parts[4:], start=4):
+            add_file(tmp_path / "events", number, part, later_s=0)
+        query.process_all_available()
+    taken = [file for (file,) in files_by_batch(tmp_path / "state" / "checkpoint")]
+    assert sorted(file.name for file in taken) == [f"{number:03}.parquet" for number in range(len(parts))]
+    expected = sorted_outcome(oracle.run(numbered_as_they_come([pq.read_table(file) for file in taken])))
+    outcome = JobHome(tmp_path).outcome([])
+    assert outcome == expected
+    assert (len(outcome.matches) > 200, len(outcome.rejected) > 10) == (True, True)
+    assert not list((tmp_path / "state").glob("spool/*"))
+
+
+@pytest.mark.parametrize("begun_with_seq", [True, False])
+def test_a_state_keeps_to_events_with_seq_or_without(
+    spark: SparkSession, tmp_path: Path, begun_with_seq: bool
+) -> None:
+    (tmp_path / "events").mkdir()
+    kinds = [files_of(spark, tmp_path / "events", schema) for schema in (EVENTS, EVENTS_WITHOUT_SEQ)]
+    begun, other = kinds if begun_with_seq else reversed(kinds)
+    with events_stream(begun, tmp_path / "state", tmp_path / "out", SETTINGS) as query:
+        query.process_all_available()
+    with (
+        pytest.raises(StateError, match=r"was made by events \w+ a seq; got events \w+"),
+        events_stream(other, tmp_path / "state", tmp_path / "out", SETTINGS),
+    ):
+        pass
+
+
+def test_a_stream_that_has_lost_its_checkpoint_is_refused(spark: SparkSession, tmp_path: Path) -> None:
+    """Its first batch would be taken for the one that was decided, and updates of new files would be lost."""
+    first, second = batches_of(random_events(200, seed=63), 100)
+    add_file(tmp_path / "events", 0, first)
+    source = files_of(spark, tmp_path / "events")
+    with events_stream(source, tmp_path / "state", tmp_path / "out", SETTINGS) as query:
+        query.process_all_available()
+    before = JobHome(tmp_path).outcome([])
+    shutil.rmtree(tmp_path / "state" / "checkpoint")
+    add_file(tmp_path / "events", 0, second)
+    with (
+        pytest.raises(EngineError, match=r"belongs to the events of the checkpoint .* of Spark; got the"),
+        events_stream(source, tmp_path / "state", tmp_path / "out", SETTINGS) as query,
+    ):
+        query.process_all_available()
+    assert JobHome(tmp_path).outcome([]) == before
 
 
 def test_an_event_that_comes_too_late_is_rejected(spark: SparkSession, tmp_path: Path) -> None:

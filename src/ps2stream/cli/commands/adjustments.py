@@ -50,7 +50,7 @@ def run(arguments: argparse.Namespace) -> int:
     from ps2stream.cli.render.adjustment_text import object_of, text_of
     from ps2stream.deployment.deployment import Deployment
 
-    records = Deployment(existing_home(arguments).directory).adjustments()
+    records = Deployment.of(existing_home(arguments)).adjustments()
     if not records:
         note("ps2stream: no adjustment was made yet")
     for number, record in enumerate(records[-arguments.limit :] if arguments.limit else records):

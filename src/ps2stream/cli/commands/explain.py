@@ -63,7 +63,7 @@ def run(arguments: argparse.Namespace) -> int:
     from ps2stream.cli.render.explanation_text import object_of, text_of
     from ps2stream.deployment.deployment import Deployment
 
-    deployment = Deployment(home_from(arguments).directory)
+    deployment = Deployment.of(home_from(arguments))
     explanation = deployment.explain(_publication(arguments), _subscription(arguments))
     if arguments.json:
         print_json(object_of(explanation))

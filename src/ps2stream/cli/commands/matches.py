@@ -14,8 +14,8 @@ from ps2stream.cli.render.output import Columns, note, print_json
 from ps2stream.deployment.home import Home
 
 if TYPE_CHECKING:
-    from ps2stream.deployment.event_feed import EventFeed
-    from ps2stream.deployment.match_reader import MatchReader, Wanted
+    from ps2stream.deployment.deployment_events import DeploymentEvents
+    from ps2stream.deployment.match_reader import Matches, Wanted
 
 _DESCRIPTION = """\
 Show the matches that the job of a deployment has delivered, oldest first, each once.
@@ -62,14 +62,12 @@ def add_parser(subparsers: Any) -> None:
 def run(arguments: argparse.Namespace) -> int:
     if arguments.new and not arguments.follow:
         arguments.parser.error("--new needs --follow")
-    from ps2stream.deployment.match_reader import MatchReader, Wanted
-    from ps2stream.sinks.parquet import ParquetSink
+    from ps2stream.deployment.match_reader import Wanted
 
     home = existing_home(arguments)
-    store = ParquetSink.at(home.out).matches
-    reader = MatchReader(store)
-    if not reader.has_files():
-        note(f"ps2stream: no matches yet in {store.location()}")
+    reader = home.matches()
+    if not reader.has_any():
+        note(f"ps2stream: no matches yet in {home.out if home.topics is None else home}")
     if arguments.new:
         reader.skip()
     texts = _Texts(home) if arguments.text else None
@@ -82,7 +80,7 @@ def run(arguments: argparse.Namespace) -> int:
     return exit_codes.DONE
 
 
-def _show(reader: MatchReader, wanted: Wanted, texts: _Texts | None, arguments: argparse.Namespace) -> None:
+def _show(reader: Matches, wanted: Wanted, texts: _Texts | None, arguments: argparse.Namespace) -> None:
     left = arguments.limit
     names = ["subscription_id", "subscription_seq", "publication_id", "publication_seq"]
     columns = Columns(*names, *(["text"] if texts else []))
@@ -103,7 +101,7 @@ def _show(reader: MatchReader, wanted: Wanted, texts: _Texts | None, arguments: 
                 return
 
 
-def _polled(reader: MatchReader, wanted: Wanted, *, follow: bool) -> Iterator[list[dict[str, Any]]]:
+def _polled(reader: Matches, wanted: Wanted, *, follow: bool) -> Iterator[list[dict[str, Any]]]:
     for batch in reader.follow(wanted) if follow else reader.read(wanted):
         yield batch.to_pylist()
 
@@ -117,10 +115,10 @@ class _Texts:
 
     def __init__(self, home: Home) -> None:
         self._home = home
-        self._feed: EventFeed | None = None
+        self._feed: DeploymentEvents | None = None
 
     def of(self, match: dict[str, Any]) -> str | None:
         if self._feed is None:
             # Left open to the end of the process, which is the end of this command.
-            self._feed = self._home.feed()
+            self._feed = self._home.events()
         return self._feed.text(match["publication_id"], match["publication_seq"])

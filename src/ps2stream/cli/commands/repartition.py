@@ -15,7 +15,7 @@ from ps2stream.deployment.home import Home, state_of
 
 if TYPE_CHECKING:
     from ps2stream.config import Settings
-    from ps2stream.deployment.event_feed import EventFeed
+    from ps2stream.deployment.deployment_events import DeploymentEvents
     from ps2stream.partitioning.plan import Plan
     from ps2stream.partitioning.sample import Sample
     from ps2stream.state.state import State
@@ -117,9 +117,9 @@ def _judge(arguments: argparse.Namespace, home: Home) -> None:
     from ps2stream.cli.render.gain_text import object_of, print_gain
     from ps2stream.deployment.settled import settled
 
-    with home.feed() as feed:
-        known = settled(home, None, lambda state: _known(arguments, home, state, feed))
-        _check(known.sample, home, feed)
+    with home.events() as events:
+        known = settled(home, None, lambda state: _known(arguments, home, state, events))
+        _check(known.sample, home, events)
     considered = consider(known.sample, known.plan, known.settings)
     shown = object_of(
         considered,
@@ -143,11 +143,11 @@ class _Known(NamedTuple):
     sample: Sample
 
 
-def _known(arguments: argparse.Namespace, home: Home, state: State, feed: EventFeed) -> _Known:
+def _known(arguments: argparse.Namespace, home: Home, state: State, events: DeploymentEvents) -> _Known:
     from ps2stream.adjusting.disk_sample import sample_on_disk
 
     settings = _settings(arguments, home, state)
-    sample = sample_on_disk(feed.newest(settings.sample_prefix_events), state.log, settings)
+    sample = sample_on_disk(events.newest(settings.sample_prefix_events), state.log, settings)
     return _Known(settings, state.plan(), state.routing().older is not None, sample)
 
 
@@ -172,14 +172,14 @@ def _settings(arguments: argparse.Namespace, home: Home, state: State) -> Settin
         return replace(of_job, **{name: value for name, value in given.items() if value is not None})
 
 
-def _check(sample: Sample, home: Home, feed: EventFeed) -> None:
+def _check(sample: Sample, home: Home, events: DeploymentEvents) -> None:
     """Tell of a sample that is small; raise if it says nothing."""
     from ps2stream.errors import StateError
 
     if sample.n_publications < _FEW:
-        position = feed.pruned()
+        position = events.pruned()
         pruned = f"; it was pruned up to position {position}" if position else ""
-        left = f"{feed} holds only {sample.n_publications:,} publications to judge by{pruned}"
+        left = f"{events} holds only {sample.n_publications:,} publications to judge by{pruned}"
         if sample.n_publications < 2:
             raise StateError(left)
         note(f"ps2stream: {left}; another {_FEW:,} may say something else")

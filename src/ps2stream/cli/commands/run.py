@@ -1,4 +1,4 @@
-"""``ps2stream run``: match the stream of a journal, for as long as it is wanted."""
+"""``ps2stream run``: match the stream of a deployment, for as long as it is wanted."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import json
 import math
 import time
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any
 
 from ps2stream.cli import exit_codes
@@ -18,21 +19,22 @@ from ps2stream.cli.options.settings import add_plan_file, add_settings, settings
 from ps2stream.cli.render.output import note
 from ps2stream.cli.render.printable import counted
 from ps2stream.deployment.home import Home
+from ps2stream.deployment.idleness import Idleness
 from ps2stream.extras import require
 
 if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
     from ps2stream.config import Settings
     from ps2stream.engines.spark.meter import Meter
     from ps2stream.engines.spark.running_stream import RunningStream
-    from ps2stream.journal import Journal
+    from ps2stream.partitioning.plan import Plan
     from ps2stream.state.state import State
 
 _POLL_S = 0.05
-#: How often a store is asked how far the job is.
-_REMOTE_POLL_S = 1.0
 
 _DESCRIPTION = """\
-Match the stream of a journal, for as long as you let it.
+Match the stream of a journal, or of topics of Kafka, for as long as you let it.
 
 The job takes events from HOME/journal as others append them (ps2stream publish, subscribe,
 unsubscribe, or the Python API), keeps its state in HOME/state and writes
@@ -47,7 +49,12 @@ journal and a note of the store, by which later starts and all other commands fi
 (--master) the hosts share nothing but the store; credentials are taken from the environment of every
 host, as everywhere (AWS_ACCESS_KEY_ID and so on).
 
-The first start makes the plan, from what the journal holds by then (or --sample FILE, or --plan
+With --kafka the events are those of the topics PREFIX.publications and PREFIX.updates, as JSON, GeoJSON
+or packets of Arrow, and matches and rejected records go to PREFIX.matches and PREFIX.rejected, each once
+for readers of what is committed. Topics that are not there are made. The state is STORE/PREFIX/state, or
+HOME/state where all is on one host.
+
+The first start makes the plan, from what there is by then (or --sample FILE, or --plan
 FILE); later ones go on with it, and need the same --workers, --partitioner and --stop-words.
 When load drifts it is moved, and plans are made anew: 'ps2stream status' shows the loads,
 'ps2stream adjustments' what was done.
@@ -59,24 +66,29 @@ examples:
   ps2stream run --home /var/lib/alerts --workers 8 --prune
   ps2stream run --until-idle                    process what is there, then stop
   ps2stream run --master spark://host:7077 --store s3://bucket/alerts --conf spark.executor.memory=8g
+  ps2stream run --kafka broker:9092 --topics alerts --match-format json
 """
 
 
 def add_parser(subparsers: Any) -> None:
     parser = subparsers.add_parser(
         "run",
-        help="match the events of a journal until stopped",
+        help="match the events of a deployment until stopped",
         description=_DESCRIPTION,
         epilog=_EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
     )
-    add_home(parser)
+    add_home(parser, store=False)
+    parser.add_argument("--until-idle", action="store_true", help="stop when all events are processed")
     parser.add_argument(
-        "--until-idle", action="store_true", help="stop when everything in the journal is processed"
+        "--prune", action="store_true", help="drop events where they come from once they are processed"
     )
     parser.add_argument(
-        "--prune", action="store_true", help="drop events from the journal once they are processed"
+        "--match-format",
+        choices=("arrow", "json"),
+        default="arrow",
+        help="matches on Kafka: packets of many, or an object each (default: %(default)s)",
     )
     parser.add_argument(
         "--interval",
@@ -103,7 +115,7 @@ def run(arguments: argparse.Namespace) -> int:
     require("ps2stream run", "spark")
     settings, plan = settings_and_plan(arguments)
     home, master = home_from(arguments), master_from(arguments)
-    state = _checked_state(home, _store(arguments, home), settings)
+    state = _checked_state(arguments, home, settings)
     from ps2stream.cli.render.compilation import load_kernels
     from ps2stream.engines.spark.jvm import end_jvm
     from ps2stream.engines.spark.session import own_session
@@ -121,33 +133,55 @@ def run(arguments: argparse.Namespace) -> int:
         ) as spark,
     ):
         from ps2stream.engines.spark.meter import Meter
-        from ps2stream.engines.spark.stream import journal_stream
-        from ps2stream.journal import Journal
 
         meter = Meter(settings)
         with (
-            Journal.open(home.journal) as journal,
-            journal_stream(
-                spark,
-                home.journal,
-                home.state,
-                home.out,
-                settings,
-                plan=plan,
-                on_batch=meter.add,
-                interval_s=arguments.interval,
-                prune=arguments.prune,
-            ) as stream,
+            home.events() as events,
+            _stream(spark, home, settings, plan, meter, arguments) as stream,
             interrupts.held(),
         ):
             where = f" with its state in {home.store}" if home.store else ""
-            note(f"running on {home.directory}{where} (stop with Ctrl-C)")
-            lines, idleness = _Lines(meter, stream, arguments), _Idleness(journal, home)
+            note(f"running on {home}{where} (stop with Ctrl-C)")
+            lines, idleness = _Lines(meter, stream, arguments), Idleness(home, events)
             _watch(stream, lines, interrupts, lambda: arguments.until_idle and idleness.is_idle())
     lines.print()
     if interrupts:
         note(f"ps2stream: {ending_of(interrupts.exit_code)}; start again to go on from here")
     return interrupts.exit_code if interrupts else exit_codes.DONE
+
+
+def _stream(
+    spark: SparkSession,
+    home: Home,
+    settings: Settings,
+    plan: Plan | None,
+    meter: Meter,
+    arguments: argparse.Namespace,
+) -> AbstractContextManager[RunningStream]:
+    """Start the stream of a journal, or of topics."""
+    if home.topics is None:
+        from ps2stream.engines.spark.stream import journal_stream
+
+        return journal_stream(
+            spark,
+            home.journal,
+            home.state,
+            home.out,
+            settings,
+            plan=plan,
+            on_batch=meter.add,
+            interval_s=arguments.interval,
+            prune=arguments.prune,
+        )
+    from ps2stream.engines.spark.kafka_stream import kafka_stream
+    from ps2stream.engines.spark.stream import StreamOptions
+    from ps2stream.sinks.kafka import KafkaSink
+
+    sink = KafkaSink.of(home.topics, arguments.match_format)
+    options = StreamOptions(plan, arguments.interval, arguments.prune)
+    return kafka_stream(
+        spark, home.topics, home.state, settings, sink=sink, on_batch=meter.add, options=options
+    )
 
 
 def _store(arguments: argparse.Namespace, home: Home) -> str | None:
@@ -161,12 +195,16 @@ def _store(arguments: argparse.Namespace, home: Home) -> str | None:
     return noted if master is None else needed_store(master, noted)
 
 
-def _checked_state(home: Home, store: str | None, settings: Settings) -> State:
+def _checked_state(arguments: argparse.Namespace, home: Home, settings: Settings) -> State:
     """Return the state of a home; refuse before Spark starts what would be refused after it."""
-    from ps2stream.journal import Journal
-
+    if home.topics is not None:
+        if (master := master_from(arguments)) is not None:
+            needed_store(master, home.store)
+        home.events(create=True).close()
+        return _in_home(home, settings) if home.store is None else _unheld(home, home.store, settings)
+    store = _store(arguments, home)
     state = _in_home(home, settings) if store is None else _in_store(home, store, settings)
-    Journal.open(home.journal, create=True).close()
+    home.events(create=True).close()
     return state
 
 
@@ -184,18 +222,25 @@ def _in_home(home: Home, settings: Settings) -> State:
 
 def _in_store(home: Home, store: str, settings: Settings) -> State:
     """Check a state in a store, and bind home and store to each other before anything is made there."""
-    from ps2stream.deployment.home import newest_state
     from ps2stream.deployment.store_note import StoreNote
-    from ps2stream.state.lease import refuse_if_held
 
     binding = StoreNote(home.directory)
     binding.check(store)
+    state = _unheld(home, store, settings)
+    binding.write(store)
+    return state
+
+
+def _unheld(home: Home, store: str, settings: Settings) -> State:
+    """Return a state in a store that fits the settings and that no driver holds."""
+    from ps2stream.deployment.home import newest_state
+    from ps2stream.state.lease import refuse_if_held
+
     state = newest_state(home.state_in(store))
     if state.job_file.exists():
         state.job_file.check(settings)
     if refuse_if_held(state.store):
         note("the driver before has not let go: it is taken over when it has been silent for some 20 s")
-    binding.write(store)
     return state
 
 
@@ -209,24 +254,6 @@ def _watch(stream: RunningStream, lines: _Lines, interrupts: Interrupts, is_idle
     while not interrupts and stream.is_busy:
         stream.check()
         time.sleep(_POLL_S)
-
-
-class _Idleness:
-    """Find out whether everything that the journal holds has been processed."""
-
-    def __init__(self, journal: Journal, home: Home) -> None:
-        self._journal, self._home = journal, home
-        self._every_s = 0.0 if home.store is None else _REMOTE_POLL_S
-        self._next = time.monotonic()
-
-    def is_idle(self) -> bool:
-        from ps2stream.deployment.home import newest_state
-
-        if time.monotonic() < self._next:
-            return False
-        self._next = time.monotonic() + self._every_s
-        end = self._journal.last()
-        return end.position == 0 or newest_state(self._home.state).ledger.last_seq() >= end.seq
 
 
 class _Lines:

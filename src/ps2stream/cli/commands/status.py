@@ -65,7 +65,7 @@ def run(arguments: argparse.Namespace) -> int:
     from ps2stream.cli.render.load_figures import LoadFigures
     from ps2stream.deployment.deployment import Deployment
 
-    status = Deployment(existing_home(arguments).directory).status()
+    status = Deployment.of(existing_home(arguments)).status()
     figures = None if status["age_s"] is None else LoadFigures.of(status)
     if arguments.json:
         _print_json(status, arguments.cells)

@@ -9,7 +9,7 @@ from ps2stream.cli import exit_codes
 from ps2stream.cli.options.arguments import bounds, point, unicode_text
 from ps2stream.cli.options.home import add_home, home_from
 from ps2stream.cli.options.input_file import add_format, open_input
-from ps2stream.cli.render.output import brief, print_json, safe
+from ps2stream.cli.render.output import at_seq, brief, print_json, safe
 from ps2stream.model.square_region import Bounds
 
 _DESCRIPTION = """\
@@ -91,11 +91,11 @@ def _subscribe(arguments: argparse.Namespace) -> int:
 
     region = Region(*(arguments.region or _square(arguments)))
     subscription = Subscription(arguments.id, arguments.expression, region)
-    seq = Deployment(home_from(arguments).directory).subscribe(subscription).seqs[0]
+    seq = Deployment.of(home_from(arguments)).subscribe(subscription).seqs[0]
     if arguments.json:
         print_json({"id": arguments.id, "seq": seq})
     else:
-        print(f"subscribed {brief(safe(arguments.id))!r} at seq {seq}")
+        print(f"subscribed {brief(safe(arguments.id))!r}{at_seq(seq)}")
     return exit_codes.DONE
 
 

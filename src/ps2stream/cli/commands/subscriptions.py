@@ -52,7 +52,7 @@ def add_parser(subparsers: Any) -> None:
 def run(arguments: argparse.Namespace) -> int:
     from ps2stream.deployment.deployment import Deployment
 
-    table = Deployment(existing_home(arguments).directory).subscriptions(arguments.id, at=arguments.at)
+    table = Deployment.of(existing_home(arguments)).subscriptions(arguments.id, at=arguments.at)
     columns = Columns("id", "since", "region", "expression")
     for batch in table.to_batches(max_chunksize=_ROWS_AT_ONCE):
         lines = []

@@ -8,7 +8,7 @@ from typing import Any
 from ps2stream.cli import exit_codes
 from ps2stream.cli.options.arguments import unicode_text
 from ps2stream.cli.options.home import add_home, existing_home
-from ps2stream.cli.render.output import brief, complain, print_json, safe
+from ps2stream.cli.render.output import at_seq, brief, complain, print_json, safe
 
 _DESCRIPTION = """\
 End subscriptions: they match no publication that comes after.
@@ -41,12 +41,12 @@ def add_parser(subparsers: Any) -> None:
 def run(arguments: argparse.Namespace) -> int:
     from ps2stream.deployment.deployment import Deployment
 
-    receipt = Deployment(existing_home(arguments).directory).unsubscribe(arguments.ids, on_rejected="skip")
+    receipt = Deployment.of(existing_home(arguments)).unsubscribe(arguments.ids, on_rejected="skip")
     for rejected in receipt.rejected:
         complain(rejected.reason)
     for subscription_id, seq in zip(receipt.ids, receipt.seqs, strict=True):
         if arguments.json:
             print_json({"id": subscription_id, "seq": seq})
         else:
-            print(f"unsubscribed {brief(safe(subscription_id))!r} at seq {seq}")
+            print(f"unsubscribed {brief(safe(subscription_id))!r}{at_seq(seq)}")
     return exit_codes.PARTLY if receipt.rejected else exit_codes.DONE

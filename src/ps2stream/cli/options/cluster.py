@@ -22,7 +22,7 @@ def add_cluster(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--store",
         metavar="URL",
-        type=_place,
+        type=place,
         help="what the hosts of a cluster share, such as s3://bucket/prefix, or a mounted directory "
         f"(default with a cluster: {STORE})",
     )
@@ -70,7 +70,8 @@ def conf_from(arguments: argparse.Namespace) -> dict[str, str]:
     return dict(arguments.conf)
 
 
-def _place(text: str) -> str:
+def place(text: str) -> str:
+    """Take the name of a place, which may be anything but nothing."""
     if not text:
         raise argparse.ArgumentTypeError("must be a URL or a directory; got nothing")
     return text

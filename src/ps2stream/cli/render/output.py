@@ -103,3 +103,8 @@ class Columns:
             cell + " " * (width - display_width(cell)) for cell, width in zip(row, self._widths, strict=True)
         ]
         print("  ".join([*padded[:-1], row[-1]]))
+
+
+def at_seq(seq: int | None) -> str:
+    """Say at which seq something counts; nothing where the job gives it later."""
+    return "" if seq is None else f" at seq {seq}"

@@ -26,6 +26,7 @@ from ps2stream.adjusting.status import status_of
 from ps2stream.arrow import concat
 from ps2stream.balance.adjustments import Adjustment
 from ps2stream.config import Settings
+from ps2stream.engines.spark.dataframes import has_seq
 from ps2stream.engines.spark.pinned_shuffle import PinnedShuffle
 from ps2stream.engines.spark.stages import (
     SPOOLED,
@@ -45,7 +46,7 @@ from ps2stream.roles.update_compiler import COMPILED_UPDATES, compile_updates
 from ps2stream.roles.worker_host import Standing, WorkerHost
 from ps2stream.sinks.sink import Sink
 from ps2stream.sources.source import Source, n_events
-from ps2stream.sources.spool import Spool, copied
+from ps2stream.sources.spool import Spool, copied, in_arrival_order
 from ps2stream.state.state import State
 from ps2stream.store.traffic import NO_TRAFFIC, Traffic, traffic_so_far
 from ps2stream.text.tokenizer import Tokenizer
@@ -164,16 +165,19 @@ class MicroBatchJob:
         return self._told_traffic - before
 
     def process_events(self, batch: DataFrame, batch_id: int) -> None:
-        """Run one micro-batch of events of any origin: spool them on this host, then as above.
+        """Run one micro-batch of events of any origin: spool them, then as above.
 
         Structured Streaming calls this, and calls it again for a batch that it has not noted as done.
         """
         self.state.drop_spool(batch_id)
-        store = self.state.spool(batch_id)
-        spool = SpoolEvents(store, self.state.ledger.last_seq(batch_id - 1))
-        spooled = batch.mapInArrow(spool, from_arrow_schema(SPOOLED)).toArrow().to_pylist()
+        store, before = self.state.spool(batch_id), self.state.ledger.last_seq(batch_id - 1)
+        spool = SpoolEvents(store, before if has_seq(batch) else None)
+        spooled = (
+            batch.mapInArrow(spool, from_arrow_schema(SPOOLED)).toArrow().sort_by("partition").to_pylist()
+        )
         self._early_traffic = spooling_traffic(spooled)
-        self.process(tuple(Spool.of_row(row, store) for row in spooled), batch_id)
+        sources = tuple(Spool.of_row(row, store) for row in spooled)
+        self.process(sources if has_seq(batch) else in_arrival_order(sources, before), batch_id)
         self.state.drop_spool(batch_id)
 
     def _reachable(self, sources: tuple[Source, ...], batch_id: int) -> tuple[Source, ...]:

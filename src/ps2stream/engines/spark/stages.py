@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import gc
 import time
+import uuid
 from collections.abc import Generator, Iterable, Iterator
 from dataclasses import asdict, dataclass, fields
 from functools import cache
@@ -33,7 +34,7 @@ from ps2stream.routing.index import GridT
 from ps2stream.routing.routing import Routing
 from ps2stream.sinks.sink import Sink
 from ps2stream.sources.source import Source
-from ps2stream.sources.spool import SPOOLS, spool
+from ps2stream.sources.spool import SPOOLS, spool, spool_without_seq
 from ps2stream.state.host_replica import Replica
 from ps2stream.state.state import State
 from ps2stream.store.contract import Store
@@ -86,16 +87,26 @@ class BatchContext:
 
 @dataclass(frozen=True, slots=True)
 class SpoolEvents:
-    """Turn the events of a partition into a source that all later steps can read."""
+    """Turn the events of a partition into a source that all later steps can read.
+
+    ``high_water``: the last seq of the batches before; None where events come without a seq.
+    """
 
     store: Store
-    high_water: int
+    high_water: int | None
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         task = TaskContext.get()
         assert task is not None
-        part, before = f"part-{task.taskAttemptId()}", traffic_so_far()
-        row = spool(batches, self.store.under(part), self.high_water).row(part).to_pylist()[0]
+        # A name of its own for every attempt, of this driver or of another: a task that Spark gave up on may
+        # still write, and what it writes must not get among what counts, which is the part in the row.
+        part, before = f"part-{uuid.uuid4().hex}", traffic_so_far()
+        store = self.store.under(part)
+        if self.high_water is None:
+            spooled = spool_without_seq(batches, store)
+        else:
+            spooled = spool(batches, store, self.high_water)
+        (row,) = spooled.row(task.partitionId(), part).to_pylist()
         traffic = asdict(traffic_so_far() - before)
         yield pa.RecordBatch.from_pylist([{**row, **traffic}], schema=SPOOLED)
 

@@ -20,7 +20,7 @@ from ps2stream.adjusting.controller import Controller, controller_of
 from ps2stream.config import Settings
 from ps2stream.engines.kernel_warmup import warm
 from ps2stream.engines.spark.batches import Batches
-from ps2stream.engines.spark.dataframes import check_events
+from ps2stream.engines.spark.dataframes import check_events, has_seq
 from ps2stream.engines.spark.held_state import held_state, is_local
 from ps2stream.engines.spark.job import SNAPSHOT_EVERY, BatchDone, MicroBatchJob
 from ps2stream.engines.spark.query import BatchLoop, StructuredQuery
@@ -29,7 +29,7 @@ from ps2stream.engines.spark.stages import ReadMatches
 from ps2stream.errors import ConfigError
 from ps2stream.files import AnyPath, absolute
 from ps2stream.journal import Journal
-from ps2stream.model.events import conform
+from ps2stream.model.events import conform, numbered
 from ps2stream.model.schemas import EVENTS, MATCHES, PUBLISH, empty
 from ps2stream.partitioning.plan import Plan
 from ps2stream.partitioning.sample import Sample
@@ -38,9 +38,13 @@ from ps2stream.sinks.parquet import ParquetSink
 from ps2stream.sinks.sink import Sink
 from ps2stream.sources.feed import Feed
 from ps2stream.sources.journal_feed import JournalFeed
+from ps2stream.sources.spool import FIRST_SEQ
 from ps2stream.store.contract import delete_all
 from ps2stream.store.directory import DirectoryStore
 from ps2stream.store.urls import store_at
+
+#: The name by which threads of a query of Structured Streaming know its id.
+_QUERY_ID = "sql.streaming.queryId"
 
 
 def _ignore(done: BatchDone) -> None:
@@ -162,8 +166,13 @@ def events_stream(
     Its seqs must rise from batch to batch; an event at or below the last seq of an earlier batch is
     rejected. Within a batch the order of rows does not matter. Spark's file source takes files in the order
     of their times of modification and those of the same millisecond in any: where it takes a few files a
-    batch (``maxFilesPerTrigger``), times must rise with seqs. The first plan is made from ``sample``, or from
-    the file that the settings name for it; without either the world is cut evenly.
+    batch (``maxFilesPerTrigger``), times must rise with seqs.
+
+    Without a column ``seq`` events count in the order of batches, and within one its updates come before
+    its publications (docs/semantics.md, "Events without a seq"). A state keeps to the kind it was begun with.
+
+    The first plan is made from ``sample``, or from the file that the settings name for it; without
+    either the world is cut evenly.
 
     ``checkpoint``: where Spark notes which events a batch has, as Spark names files; by default on this host,
     with the state or, where that is elsewhere, in a directory that a driver on another host would not find.
@@ -171,7 +180,7 @@ def events_stream(
     if not events.isStreaming:
         raise ConfigError("events_stream needs a streaming DataFrame; use match_events for a finite one")
     check_events(events)
-    sink, spark = ParquetSink.at(out), events.sparkSession
+    sink, spark, numbers = ParquetSink.at(out), events.sparkSession, not has_seq(events)
     with (
         held_state(spark.sparkContext, state) as held,
         ThreadPoolExecutor(1, "replanning") as background,
@@ -180,12 +189,13 @@ def events_stream(
         def start(on_done: OnBatch) -> Started:
             mine = held()
             if not mine.job_file.exists():
-                mine.create(first_plan(empty(EVENTS) if sample is None else sample, settings), settings)
-            job = MicroBatchJob(spark, mine.open(settings), settings, sink, on_done)
+                mine.create(first_plan(_in_order(sample), settings), settings, numbers_events=numbers)
+            opened = mine.open(settings, numbers_events=numbers)
+            job = MicroBatchJob(spark, opened, settings, sink, on_done)
             job.controller = controller_of(settings, background)
             job.start()
-            writer = events.writeStream.foreachBatch(job.process_events)
-            writer = writer.option("checkpointLocation", str(checkpoint or mine.host.checkpoint))
+            writer = events.writeStream.foreachBatch(_of_one_checkpoint(job))
+            writer = writer.option("checkpointLocation", str(checkpoint or opened.host.checkpoint))
             query = writer.trigger(processingTime=f"{round(interval_s * 1000)} milliseconds").start()
             return job, StructuredQuery(query)
 
@@ -194,11 +204,30 @@ def events_stream(
             yield stream
 
 
+def _of_one_checkpoint(job: MicroBatchJob) -> Callable[[DataFrame, int], None]:
+    """Let a job process the batches of one checkpoint of Spark only.
+
+    Those of another have the same numbers, and other events: the job would take some for what it has decided.
+    """
+    is_known = False
+
+    def process(batch: DataFrame, batch_id: int) -> None:
+        nonlocal is_known
+        if not is_known:  # the id of a query is kept in its checkpoint
+            query_id = job.spark.sparkContext.getLocalProperty(_QUERY_ID)
+            job.state.ledger.bind(f"the checkpoint {query_id} of Spark")
+            is_known = True
+        job.process_events(batch, batch_id)
+
+    return process
+
+
 def match_events(
     events: DataFrame, settings: Settings | None = None, *, store: AnyPath | None = None
 ) -> DataFrame:
     """Match a finite DataFrame of events; return the DataFrame of their matches.
 
+    Without a column ``seq`` all its updates come before all its publications, each in the order of rows.
     The matches lie in a temporary directory of this host until the Python process ends; on a cluster in a
     part of ``store`` (default: ``PS2STREAM_STORE``), a URL or a directory that all its hosts reach.
     """
@@ -209,8 +238,10 @@ def match_events(
     home = _temporary_home(spark, store)
     plan = first_plan(some_of_both(events, settings.sample_events), settings)
     sink = ParquetSink.at(f"{home}/out")
+    numbers = not has_seq(events)
     with held_state(spark.sparkContext, f"{home}/state") as held:
-        job = MicroBatchJob(spark, held().create(plan, settings).open(settings), settings, sink)
+        state = held().create(plan, settings, numbers_events=numbers)
+        job = MicroBatchJob(spark, state.open(settings, numbers_events=numbers), settings, sink)
         job.start()
         job.process_events(events, 0)
     sink.finish()
@@ -252,12 +283,20 @@ def stream_matches(spark: SparkSession, out: AnyPath) -> DataFrame:
 
 
 def some_of_both(events: DataFrame, n_events: int) -> pa.RecordBatch:
-    """Take publications and updates in the order of their seq, the first that Spark comes upon.
+    """Take updates and publications, the first that Spark comes upon.
 
-    The rest is not computed. How the kinds are mixed cannot be told from it.
+    They are in the order of their seq, or updates first. The rest is not computed. How the kinds are mixed
+    cannot be told from it.
     """
     is_publish = events["op"] == PUBLISH
     publications = events.where(is_publish).limit(n_events - n_events // 2)
     updates = events.where(~is_publish).limit(n_events // 2)
-    batches = publications.unionAll(updates).toArrow().combine_chunks().to_batches()
-    return conform(batches[0]).sort_by("seq") if batches else empty(EVENTS)
+    batches = updates.unionAll(publications).toArrow().combine_chunks().to_batches()
+    return _in_order(batches[0] if batches else None)
+
+
+def _in_order(events: pa.RecordBatch | None) -> pa.RecordBatch:
+    """Order some events by seq; number those that come without."""
+    if events is None:
+        return empty(EVENTS)
+    return conform(events).sort_by("seq") if "seq" in events.schema.names else numbered(events, FIRST_SEQ)

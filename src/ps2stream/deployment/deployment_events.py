@@ -11,17 +11,22 @@ import pyarrow as pa
 from ps2stream.deployment.publication_lookup import KnownPublication
 
 
-class EventFeed(Protocol):
+class DeploymentEvents(Protocol):
     """The events of a deployment, open; a job takes them from there, and older ones may be dropped.
 
     Seqs are in the order that the job keeps to; events that were dropped are found no more.
     """
 
-    def append(self, events: pa.RecordBatch) -> Sequence[int]:
+    def append(self, events: pa.RecordBatch) -> Sequence[int | None]:
         """Add events (schema EVENTS) in row order, all or none; return the seq that each got.
 
+        None where the job gives seqs when it takes events in.
         When it returns they have survived. A column ``seq`` is ignored.
         """
+        ...
+
+    def last_seq(self) -> int | None:
+        """Return a seq such that a job which is there has processed all that there is; None of nothing."""
         ...
 
     def updates(self, after_seq: int) -> Iterator[pa.RecordBatch]:

@@ -19,8 +19,8 @@ from ps2stream.journal.positions import position_of
 _LOG = logging.getLogger(__name__)
 
 
-class JournalFeed:
-    """The events of a journal that is open; see :class:`~ps2stream.deployment.event_feed.EventFeed`."""
+class JournalEvents:
+    """The events of a journal that is open."""
 
     def __init__(self, directory: Path, *, create: bool = False) -> None:
         """Open the journal of a directory; ``create`` makes it if it is missing."""
@@ -34,6 +34,10 @@ class JournalFeed:
     def append(self, events: pa.RecordBatch) -> Sequence[int]:
         appended = self._journal.append(events)
         return range(appended.first_seq, appended.last_seq + 1)
+
+    def last_seq(self) -> int | None:
+        end = self._journal.last()
+        return end.seq if end.position else None
 
     def updates(self, after_seq: int) -> Iterator[pa.RecordBatch]:
         first = position_of(self._journal, after_seq + 1)
