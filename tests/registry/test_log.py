@@ -11,7 +11,8 @@ import pytest
 from disks import small_disk
 from ps2stream.errors import StateError
 from ps2stream.matching.contract import FOREVER
-from ps2stream.registry.log import SubscriptionLog
+from ps2stream.registry.log import SubscriptionLog, is_covered
+from ps2stream.registry.manifest import Manifest
 from ps2stream.registry.segments import BEGIN, SEGMENT
 from ps2stream.routing.routing import Routing
 from ps2stream.store.directory import DirectoryStore
@@ -202,3 +203,25 @@ def test_a_damaged_file_has_no_routing(tmp_path: Path) -> None:
     path.write_bytes(path.read_bytes()[:100])
     with pytest.raises(StateError, match="is damaged"):
         log.routing()
+
+
+def test_a_log_is_read_by_a_manifest_that_is_known_without_asking_for_one(tmp_path: Path) -> None:
+    store = DirectoryStore(tmp_path)
+    log = SubscriptionLog(store, 1)
+    log.begin(Manifest())
+    log.append(0, segment(1), ROUTING)
+    known = log.manifest()
+    log.append(1, segment(2), ROUTING)
+    store.delete("manifest-00000001.json")
+    told = SubscriptionLog(store, 1, known)
+    assert [number for number, _ in told.read()] == [0]
+    assert (told.last(), told.base(), told.span(), told.routing()) == (0, -1, (-1, 0), ROUTING)
+    with pytest.raises(StateError, match="only read by a known manifest"):
+        told.append(1, segment(3), ROUTING)
+
+
+def test_what_a_snapshot_covers_is_told_by_names() -> None:
+    names = [f"{kind}-{number:012}-00000001.arrow" for number in (6, 7, 8) for kind in ("batch", "snapshot")]
+    covered = [name for name in names if is_covered(name, 7)]
+    assert covered == [names[0], names[1], names[2]]
+    assert not is_covered("batch-000000000001.arrow", 7), "of epoch 0: it may be written again"

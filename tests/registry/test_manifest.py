@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pickle
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -44,6 +46,8 @@ def test_many_batches_in_a_row_take_few_bytes() -> None:
     manifest = Manifest(files, Routing(1), {1: 1})
     assert len(manifest.to_json()) < 200
     assert Manifest.from_json(manifest.to_json()) == manifest
+    assert len(pickle.dumps(manifest)) < 400
+    assert pickle.loads(pickle.dumps(manifest)) == manifest
 
 
 def test_a_plan_is_of_the_epoch_that_first_named_it_as_long_as_it_is_in_use() -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from copy import copy
+from dataclasses import replace
 from pathlib import Path
 
 import pyarrow as pa
@@ -55,6 +57,11 @@ class Claim:
 
 def taken_over(store: Store) -> State:
     return State(store, NOWHERE).taken_over(Claim(store))  # type: ignore[arg-type]
+
+
+def as_a_task_has_it(state: State) -> State:
+    """Return a state without what the process of its driver remembers, as one that was sent it has it."""
+    return replace(state, store=copy(state.store))
 
 
 def seen(store: Store) -> object:

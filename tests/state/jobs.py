@@ -68,9 +68,9 @@ class Job:
         return registrar
 
 
-def job_at(state: State) -> Job:
+def job_at(state: State, seed: int = 7) -> Job:
     """Make a job in a state that does not exist yet."""
-    events = random_stream(400, 7, n_subscription_ids=30)
+    events = random_stream(400, seed, n_subscription_ids=30)
     plan = plan_for(events)
     state.create(plan, SETTINGS)
     registrar, segments = Registrar(plan), []

@@ -12,6 +12,7 @@ from ps2stream.errors import StateError
 from ps2stream.state.audit import AuditLog
 from ps2stream.store.contract import Store
 from ps2stream.store.directory import DirectoryStore
+from s3_server import S3Server
 
 RECORD = Adjustment("local", 3, "now", "a test", 1, 2, (3.0, 1.0), selector="gr")
 
@@ -47,6 +48,15 @@ def test_a_batch_that_did_without_the_adjustment_after_a_crash_has_no_record(sto
     log.write(4, None)
     log.write(4, None)
     assert log.read() == [RECORD]
+
+
+def test_nothing_is_asked_of_the_store_where_every_start_of_a_job_is_an_epoch(s3: S3Server) -> None:
+    store = s3.store()
+    with s3.counting() as requests:
+        AuditLog(store, 2, lambda batch_id: 2).write(4, None)
+    assert requests == []
+    AuditLog(store, 1).write(3, RECORD)
+    assert AuditLog(store, 2, lambda batch_id: 2).read() == [], "that of a start which died does not count"
 
 
 def test_a_damaged_record_is_an_error_that_names_it_and_half_of_one_does_not_count(tmp_path: Path) -> None:

@@ -5,9 +5,11 @@ from __future__ import annotations
 import itertools
 import random
 from collections import Counter, defaultdict
+from copy import copy
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 
 from engines.streams import SETTINGS, plan_for, random_stream
@@ -21,7 +23,7 @@ from ps2stream.state.state import State
 from ps2stream.store.contract import Store
 from ps2stream.store.memory import MemoryStore
 from s3_server import BUCKET, S3Server
-from state.drivers import NOWHERE, Claim, begun, ids_of, seen, segment, taken_over
+from state.drivers import NOWHERE, Claim, as_a_task_has_it, begun, ids_of, seen, segment, taken_over
 from state.jobs import N_BATCHES, job_at
 from state.turns import InTurns, Turns
 
@@ -86,8 +88,11 @@ class History:
 
     def _work(self, state: State, batch_id: int) -> None:
         """Do what tasks do: they see the log up to the batch, and the plan that it names."""
-        number, made = state.routing().newest, state.plan().partitioner
-        log = tuple(ids_of(state, upto=batch_id))
+        task = as_a_task_has_it(state.told(batch_id))
+        number, made = task.routing().newest, task.plan().partitioner
+        log = tuple(ids_of(task, upto=batch_id))
+        if batch_id >= 0:  # before the first batch there is nothing to be late for
+            task.check_newest(batch_id)
         self.plans[number].add(made)
         self.logs[batch_id].add(log)
         state.store.put(f"sink/{batch_id}", repr(log).encode())
@@ -264,7 +269,62 @@ def test_a_batch_costs_a_driver_a_few_requests_and_no_listing(s3: S3Server, plan
             state.ledger.finish(batch_id, batch_id)
         counts[name] = Counter(method for method, _ in requests)
         assert not any(path.endswith(f"/{BUCKET}") for _, path in requests), "nothing is listed"
-    assert counts == {"changed": {"PUT": 3, "GET": 4}, "unchanged": {"PUT": 2, "GET": 4}}
+    # Behind each root a look whether a later epoch is claimed, and nothing else is read.
+    assert counts == {"changed": {"PUT": 3, "GET": 2}, "unchanged": {"PUT": 2, "GET": 2}}
+
+
+def test_a_driver_does_not_read_its_own_roots_but_a_task_does(s3: S3Server, plan: Plan) -> None:
+    state = begun(s3.store(), plan)
+    with s3.counting() as requests:
+        assert (state.ledger.decided(), state.ledger.finished(), state.log.last()) == (2, 2, 2)
+        assert state.routing() == Routing(1)
+    assert requests == []
+    task = as_a_task_has_it(state.told(2))
+    with s3.counting() as requests:
+        assert (task.log.last(), task.routing()) == (2, Routing(1)), "it was told"
+        task.ledger.check_decided(2)
+    assert requests == []
+    with s3.counting() as requests:
+        task.check_newest(2)
+    names = [path.rpartition("/")[2] for _, path in requests]
+    assert sorted(set(names)) == ["00000002.json", "ledger-00000001.json", "manifest-00000001.json"]
+
+
+@pytest.mark.parametrize("changes", [segment("later"), None], ids=["changed", "unchanged"])
+def test_a_task_that_is_late_is_refused_whatever_it_was_told(
+    store: Store, plan: Plan, changes: pa.RecordBatch | None
+) -> None:
+    state = begun(store, plan)
+    task = as_a_task_has_it(state.told(2))
+    task.check_newest(2)
+    state.ledger.decide(3, changes, Routing(1))
+    assert task.log.last() == 2, "it reads by what it was told"
+    with pytest.raises(StateError, match=r"batch 2 is over: .* decided up to batch 3"):
+        task.check_newest(2)
+    with pytest.raises(StateError, match="only read by a known manifest"):
+        task.log.append(3, segment("wrong"), Routing(1))
+
+
+def test_a_task_whose_driver_was_taken_over_is_refused(store: Store, plan: Plan) -> None:
+    """Its driver stands where it stood, but indexes of the host may have gone on with those of the next."""
+    task = as_a_task_has_it(begun(store, plan).told(2))
+    taken_over(store)
+    with pytest.raises(FencedError, match="from epoch 1"):
+        task.check_newest(2)
+
+
+def test_a_root_whose_put_failed_is_read_again(store: Store) -> None:
+    claim = Claim(store)
+    fenced = claim.fenced().under("log")
+    fenced.put("manifest-00000001.json", b"one")
+    store.put("log/manifest-00000001.json", b"not of this driver")
+    assert fenced.get("manifest-00000001.json").to_pybytes() == b"one"
+    assert copy(fenced).get("manifest-00000001.json").to_pybytes() == b"not of this driver"
+    claim.epochs.claim(2, "another")
+    with pytest.raises(FencedError):
+        fenced.put("manifest-00000001.json", b"two")
+    store.put("log/manifest-00000001.json", b"what is there")
+    assert fenced.get("manifest-00000001.json").to_pybytes() == b"what is there"
 
 
 @pytest.mark.parametrize("on_many_hosts", [True, False])

@@ -6,6 +6,7 @@ import pickle
 from pathlib import Path
 
 import numpy as np
+import pytest
 
 from ps2stream.state.host_files import HostFiles
 
@@ -35,3 +36,19 @@ def test_an_index_is_found_by_its_name_from_any_process_until_it_is_dropped(tmp_
     assert {path.name for path in index.iterdir()} == {"registry-2", "routing-1", "worker-000"}
     host.drop_all()
     assert {path.name for path in index.iterdir()} == {"worker-000"}
+
+
+def test_files_of_jobs_elsewhere_are_apart_and_share_what_is_kept_of_stores(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PS2STREAM_LOCAL_DIR", str(tmp_path))
+    unopened = HostFiles.of("s3://bucket/one")
+    places = [("s3://bucket/one", "1"), ("s3://bucket/one", "2"), ("s3://bucket/other", "1")]
+    jobs = [HostFiles.of(location, job_id) for location, job_id in places]
+    assert len({each.directory for each in (unopened, *jobs)}) == 4
+    blobs = [each.blobs for each in jobs if each.blobs is not None]
+    assert [each.directory for each in blobs] == [tmp_path / "blobs"] * 3
+    assert len({each.part for each in blobs}) == 3
+    assert unopened.blobs is None, "whose they are is not known yet"
+    assert HostFiles(tmp_path).blobs is None, "a state on this host needs no copies"
+    assert list(tmp_path.iterdir()) == []

@@ -10,7 +10,7 @@ import pytest
 from engines.streams import plan_for, random_stream
 from ps2stream.errors import StateError
 from ps2stream.partitioning.plan import Plan
-from ps2stream.state.plans import Plans
+from ps2stream.state.plans import Plans, is_below
 from ps2stream.store.contract import Store
 
 
@@ -61,3 +61,9 @@ def test_a_damaged_plan_is_an_error_that_names_it(store: Store, data: bytes) -> 
     store.put("plan-000001.npz", data)
     with pytest.raises(StateError, match=r"plan .*plan-000001\.npz cannot be read"):
         Plans(store).get(1)
+
+
+def test_plans_of_epochs_are_told_by_their_names_from_those_that_may_be_written_again() -> None:
+    assert is_below("plan-000003-00000001.npz", 4)
+    for key in ("plan-000004-00000001.npz", "plan-000003.npz", "manifest-00000001.json"):
+        assert not is_below(key, 4)

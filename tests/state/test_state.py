@@ -22,7 +22,9 @@ from ps2stream.routing.routing import Routing
 from ps2stream.state.host_files import HostFiles
 from ps2stream.state.state import State
 from ps2stream.state.worker_home import WorkerHome
+from ps2stream.store.contract import delete_all
 from ps2stream.store.memory import MemoryStore
+from state.drivers import Claim
 from state.jobs import N_BATCHES, AdjustedJob, Job, job_at
 
 
@@ -217,3 +219,20 @@ def test_indexes_of_a_start_are_not_found_by_the_names_of_an_earlier_one(job: Jo
     with pytest.raises(StateError):
         job.state.open_registry(names[0])
     assert job.state.open_registry(names[1]).n_live == after.registry.n_live
+
+
+def test_a_job_whose_state_is_where_one_was_that_is_gone_finds_nothing_of_that_on_its_hosts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its files have the same names: epochs and batches begin anew."""
+    monkeypatch.setenv("PS2STREAM_LOCAL_DIR", str(tmp_path))
+    store, seen = MemoryStore(), []
+    for seed in (7, 8):
+        state = State.among_hosts(store).taken_over(Claim(store))  # type: ignore[arg-type]
+        job = job_at(state, seed)
+        opened = state.open(SETTINGS)
+        assert job.matches(state=opened.told(N_BATCHES - 1).here()) == job.expected
+        seen.append((job.expected, store.list()))
+        delete_all(store)
+    assert seen[0][0] != seen[1][0]
+    assert seen[0][1] == seen[1][1]

@@ -115,9 +115,10 @@ class InTurns:
         self.turns.step()
         return self.store.list(prefix)
 
-    def delete(self, key: str) -> None:
-        self.turns.step()
-        self.store.delete(key)
+    def delete(self, *keys: str) -> None:
+        for key in keys:  # in no way at once
+            self.turns.step()
+            self.store.delete(key)
 
     def sweep(self) -> None:
         self.store.sweep()

@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from ps2stream.errors import MissingError, StateError
-from ps2stream.store.contract import Store
+from ps2stream.store.contract import Store, delete_all
 
 
 def blob(store: Store, key: str) -> bytes:
@@ -86,6 +86,18 @@ def test_deleting_twice_is_as_deleting_once(store: Store) -> None:
         assert store.list() == []
     with pytest.raises(MissingError, match="a is missing"):
         store.get("a")
+
+
+def test_many_are_deleted_by_one_call_and_it_does_not_matter_which_are_there(store: Store) -> None:
+    for key in ("a", "b/c", "b/d", "e"):
+        store.put(key, b"one")
+    store.delete("a", "nothing", "b/d", "a")
+    assert store.list() == ["b/c", "e"]
+    delete_all(store.under("b"))
+    delete_all(store.under("b"))
+    assert store.list() == ["e"]
+    delete_all(store)
+    assert store.list() == []
 
 
 def test_a_blob_written_in_pieces_is_not_there_before_the_last(store: Store) -> None:

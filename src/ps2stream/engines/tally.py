@@ -12,6 +12,7 @@ import numpy as np
 
 from ps2stream.balance.adjustments import Adjustment
 from ps2stream.roles.reports import WorkerReport
+from ps2stream.store.traffic import NO_TRAFFIC, Traffic
 
 
 @dataclass(slots=True)
@@ -65,6 +66,8 @@ class Tally:
     n_subscriptions: int = 0
     registrar_busy_s: float = 0.0
     merger_busy_s: float = 0.0
+    driver_traffic: Traffic = NO_TRAFFIC
+    task_traffic: Traffic = NO_TRAFFIC
     latencies: list[tuple[float, int]] = field(default_factory=list)  # (seconds, events)
     adjustments: list[Adjustment] = field(default_factory=list)
     marks: list[tuple[float, int, int]] = field(default_factory=list)  # (when, events, publications) so far
@@ -96,6 +99,21 @@ class Tally:
         if not self.marks or self.marks[-1][0] <= loading[-1][0]:
             return float("nan")
         return (self.marks[-1][1] - loading[-1][1]) / (self.marks[-1][0] - loading[-1][0])
+
+    def store_traffic(self) -> dict[str, Any]:
+        """Return what object stores were asked, in all, by the driver and by tasks; and what a batch cost.
+
+        Of tasks that Spark ran again, what the last attempt asked counts: the others tell nothing.
+        """
+        total = self.driver_traffic + self.task_traffic
+        per_batch = {name: number / max(len(self.marks), 1) for name, number in asdict(total).items()}
+        return {
+            **asdict(total),
+            "driver": asdict(self.driver_traffic),
+            "tasks": asdict(self.task_traffic),
+            "batches": len(self.marks),
+            "per_batch": per_batch,
+        }
 
     def adjusted(self, record: Adjustment) -> None:
         """Enter an adjustment, or what has become known about it since."""
@@ -140,6 +158,7 @@ class Tally:
             "index_bytes_per_subscription": n_bytes / max(self.n_subscriptions, 1),
             "registrar_busy_s": self.registrar_busy_s,
             "merger_busy_s": self.merger_busy_s,
+            "store": self.store_traffic(),
             "adjustments": [asdict(adjustment) for adjustment in self.adjustments],
             "workers": [_fields(worker) for worker in self.workers],
             "dispatchers": [_fields(dispatcher) for dispatcher in self.dispatchers],

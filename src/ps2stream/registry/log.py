@@ -32,14 +32,21 @@ from ps2stream.store.contract import Store
 
 _ROUTING = b"routing"
 _NAME = re.compile(r"(snapshot|batch)-(\d{12})\.arrow")
+#: Files of epochs but 0: put once and for all.
+FIXED_FILES = re.compile(r"(snapshot|batch)-(\d{12})-(\d{8})\.arrow")
 
 
 class SubscriptionLog:
-    """Write and read segments; one writer, any number of readers."""
+    """Write and read segments; one writer, any number of readers.
 
-    def __init__(self, store: Store, epoch: int = 0) -> None:
+    ``known``: the manifest to read by, where a reader was told it and need not ask the store; nothing is
+    written then.
+    """
+
+    def __init__(self, store: Store, epoch: int = 0, known: Manifest | None = None) -> None:
         self._store = store
         self._epoch = epoch
+        self._known = known
 
     def append(self, batch_id: int, segment: pa.RecordBatch, routing: PlanNumbers) -> None:
         """Add the segment of a batch; on return it is on disk, and counts."""
@@ -49,9 +56,12 @@ class SubscriptionLog:
         """Replace everything up to a batch by what is alive after it."""
         before = self._files()
         self._add((SNAPSHOT, batch_id, self._epoch), live, routing)
-        for kind, number, epoch in before:
-            if number < batch_id or (kind == BATCH and number == batch_id):
-                self._store.delete(_key((kind, number, epoch)))
+        over = [
+            _key((kind, number, epoch))
+            for kind, number, epoch in before
+            if number < batch_id or (kind == BATCH and number == batch_id)
+        ]
+        self._store.delete(*over)
 
     def begin(self, manifest: Manifest) -> None:
         """Begin the epoch of this log with that of an earlier one."""
@@ -73,6 +83,8 @@ class SubscriptionLog:
 
     def manifest(self) -> Manifest:
         """Return which files count now, and the routing after them."""
+        if self._known is not None:
+            return self._known
         if not self._epoch:
             routing = self.routing()
             return Manifest(tuple(self._files()), routing, dict.fromkeys(routing.parts if routing else (), 0))
@@ -90,6 +102,11 @@ class SubscriptionLog:
         """Return the newest batch that is covered, -1 when nothing is."""
         return Manifest(tuple(self._files())).last
 
+    def span(self) -> tuple[int, int]:
+        """Return both by one look: the batch of the newest snapshot, and the newest that is covered."""
+        found = Manifest(tuple(self._files()))
+        return found.base, found.last
+
     def read(self, after: int = -1, upto: int | None = None) -> Iterator[tuple[int, pa.RecordBatch]]:
         """Yield (batch, segment) in order; starts with the snapshot when ``after`` lies before it."""
         # One look at the store: a snapshot that comes meanwhile must not hide both sides of it.
@@ -102,7 +119,7 @@ class SubscriptionLog:
 
     def routing(self) -> PlanNumbers | None:
         """Return by which plans the stream is routed after the newest batch; None while the log is empty."""
-        if self._epoch:
+        if self._epoch or self._known:
             return self.manifest().routing
         newest = max(self._files(), key=lambda file: file[1], default=None)
         if newest is None:
@@ -122,12 +139,14 @@ class SubscriptionLog:
 
     def _files(self) -> list[File]:
         """List what counts: kind, batch and epoch."""
-        if self._epoch:
+        if self._epoch or self._known:
             return list(self.manifest().files)
         found = map(_NAME.fullmatch, self._store.list())
         return [(match[1], int(match[2]), 0) for match in found if match]
 
     def _add(self, file: File, segment: pa.RecordBatch, routing: PlanNumbers) -> None:
+        if self._known is not None:
+            raise StateError(f"subscription log {self._store.location()} is only read by a known manifest")
         schema = SEGMENT.with_metadata({_ROUTING: json.dumps(asdict(routing)).encode()})
         if not self._epoch:
             with self._store.writer(_key(file)) as sink, pa.ipc.new_file(sink, schema) as writer:
@@ -156,6 +175,15 @@ class SubscriptionLog:
         except (StateError, ValueError, pa.ArrowException) as error:
             raise StateError(f"subscription log {self._store.location(key)} is damaged: {error}") from error
         return segment.replace_schema_metadata(None), segment.schema
+
+
+def is_covered(key: str, base: int) -> bool:
+    """Say whether a file that is written once has no part in a log whose newest snapshot is of a batch."""
+    name = FIXED_FILES.fullmatch(key)
+    if name is None:
+        return False
+    kind, number = name[1], int(name[2])
+    return number < base or (kind == BATCH and number == base)
 
 
 def _key(file: File) -> str:

@@ -24,6 +24,10 @@ class Manifest(NamedTuple):
     routing: PlanNumbers | None = None
     plan_epochs: dict[int, int] = {}  # noqa: RUF012  # never changed
 
+    def __reduce__(self) -> tuple[object, ...]:
+        """Send it to tasks as it is stored: a few runs where it lists many thousand files."""
+        return Manifest.from_json, (self.to_json(),)
+
     @property
     def base(self) -> int:
         """Return the batch of the newest snapshot, -1 without one."""

@@ -6,6 +6,8 @@ import json
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from ps2stream.store.traffic import Traffic
+
 
 @dataclass(frozen=True, slots=True)
 class DispatcherReport:
@@ -41,8 +43,9 @@ class MergerReport:
     busy_s: float
 
 
-Report = DispatcherReport | WorkerReport | MergerReport
-_KINDS = {kind.__name__: kind for kind in (DispatcherReport, WorkerReport, MergerReport)}
+#: Beside what a role did, its task tells what it asked of the store.
+Report = DispatcherReport | WorkerReport | MergerReport | Traffic
+_KINDS = {kind.__name__: kind for kind in (DispatcherReport, WorkerReport, MergerReport, Traffic)}
 
 
 def report_to_json(report: Report) -> str:

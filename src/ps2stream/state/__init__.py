@@ -20,6 +20,10 @@ On the *host* (``host_files.py``), what only makes sense there and can be made a
     spool/            events of a batch that do not come from a journal
     lock              held by the running job (job_lock.py)
 
+and, where the store is elsewhere, beside the directories of all such states of the host:
+
+    blobs/            segments, snapshots and plans of epochs, which never change (store/host_cache.py)
+
 Where a state is beside the journal and the sink of its job says ``home_layout.py``.
 
 Crash rules. One process writes: on one host the one that holds the lock, on several the one with the newest

@@ -27,10 +27,15 @@ class AuditLog:
     epoch_of: Callable[[int], int] = lambda batch_id: 0
 
     def write(self, batch_id: int, record: Adjustment | None) -> None:
-        """Keep the record of a batch, or the fact that nothing was adjusted before it."""
+        """Keep the record of a batch, or the fact that nothing was adjusted before it.
+
+        A run before a crash may have left one. Where there are epochs it was of another: each start of a
+        job is one, so there is nothing to remove.
+        """
         key = f"batch-{batch_id:012}-{self.epoch:08}.json" if self.epoch else f"batch-{batch_id:012}.json"
         if record is None:
-            self.store.delete(key)
+            if not self.epoch:
+                self.store.delete(key)
         else:
             self.store.put(key, adjustment_to_json(record).encode())
 

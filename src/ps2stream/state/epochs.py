@@ -34,6 +34,9 @@ time, publications of N may change numbers among themselves, and nothing else.)
 *Reports.* Status and audit records are by epoch, too; a late one is seen as what that driver said last, or
 not at all. Nothing depends on them.
 
+*What a driver remembers.* The roots of an epoch have one writer. What it put, and looked after, is what is
+there: it need not read them again. A task has no such memory, and whoever is sent the store begins without.
+
 Claims are never deleted: a driver that has slept through many of them must still find the next one.
 """
 
@@ -42,7 +45,7 @@ from __future__ import annotations
 import contextlib
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import BinaryIO
 
 import pyarrow as pa
@@ -51,6 +54,7 @@ from ps2stream.errors import FencedError, MissingError
 from ps2stream.store.contract import Store
 
 _NAME = re.compile(r"(\d{8})\.json")
+_ROOT = re.compile(r"(.*/)?(manifest|ledger)-\d{8}\.json")
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,10 +109,19 @@ class FencedStore:
     store: Store
     epochs: Epochs
     epoch: int
+    _own_roots: dict[str, bytes] = field(default_factory=dict, repr=False, compare=False)
+
+    def __reduce__(self) -> tuple[object, ...]:
+        """Send it without what this process remembers: elsewhere that would not be the last word."""
+        return FencedStore, (self.store, self.epochs, self.epoch)
 
     def put(self, key: str, data: bytes) -> None:
+        where = self.store.location(key)
+        self._own_roots.pop(where, None)  # if this fails, nobody knows which one is there
         self.store.put(key, data)
         self.epochs.check(self.epoch)
+        if _ROOT.fullmatch(key):
+            self._own_roots[where] = data
 
     def put_if_absent(self, key: str, data: bytes) -> bool:
         return self.store.put_if_absent(key, data)
@@ -119,19 +132,22 @@ class FencedStore:
             yield file
 
     def get(self, key: str) -> pa.Buffer:
-        return self.store.get(key)
+        known = self._own_roots.get(self.store.location(key))
+        return self.store.get(key) if known is None else pa.py_buffer(known)
 
     def list(self, prefix: str = "") -> list[str]:
         return self.store.list(prefix)
 
-    def delete(self, key: str) -> None:
-        self.store.delete(key)
+    def delete(self, *keys: str) -> None:
+        for key in keys:
+            self._own_roots.pop(self.store.location(key), None)
+        self.store.delete(*keys)
 
     def sweep(self) -> None:
         self.store.sweep()
 
     def under(self, prefix: str) -> Store:
-        return FencedStore(self.store.under(prefix), self.epochs, self.epoch)
+        return FencedStore(self.store.under(prefix), self.epochs, self.epoch, self._own_roots)
 
     def location(self, key: str = "") -> str:
         return self.store.location(key)

@@ -1,6 +1,8 @@
 """The files of a job that lie on the disk of the host which uses them; all can be made again.
 
-Nobody else knows their paths.
+Nobody else knows their paths. Where the state is elsewhere, its blobs that never change are kept, too, in a
+directory that all states of the host share, and with it one limit: what is left of states that are gone falls
+out of it.
 """
 
 from __future__ import annotations
@@ -15,24 +17,31 @@ from pathlib import Path
 from ps2stream.arrays import MappedStorage
 from ps2stream.state.job_lock import JobLock
 from ps2stream.state.worker_home import WorkerHome
+from ps2stream.store.host_cache import HostCache
 
 
 @dataclass(frozen=True, slots=True)
 class HostFiles:
-    """Mapped indexes, Spark's checkpoint, the spool and the lock below one directory."""
+    """Mapped indexes, Spark's checkpoint, the spool and the lock below one directory.
+
+    ``blobs``: what this host keeps of the blobs of a job elsewhere.
+    """
 
     directory: Path
+    blobs: HostCache | None = None
 
     @classmethod
     def of(cls, location: str, job_id: str = "") -> HostFiles:
         """Return the files that this host keeps for a state elsewhere, below ``PS2STREAM_LOCAL_DIR``.
 
         Whoever asks on this host, as the same user, gets the same. A state that was removed and made anew
-        at its location is that of another job: it must not find the indexes and the checkpoint of the first.
+        at its location is that of another job: it must not find the indexes and the checkpoint of the first,
+        nor blobs of the same names.
         """
         given = os.environ.get("PS2STREAM_LOCAL_DIR")
         base = Path(given) if given else Path(tempfile.gettempdir()) / f"ps2stream-{os.getuid()}"
-        return cls(base.absolute() / hashlib.sha256(f"{location} {job_id}".encode()).hexdigest()[:16])
+        base, name = base.absolute(), hashlib.sha256(f"{location} {job_id}".encode()).hexdigest()[:16]
+        return cls(base / name, HostCache(base / "blobs", name) if job_id else None)
 
     @property
     def lock(self) -> JobLock:

@@ -74,12 +74,14 @@ class _Notes(NamedTuple):
 class Ledger:
     """The file ``ledger.json`` of a store, and the log beside it; one writer, any number of readers.
 
-    Each epoch but 0 has a file of its own (``epochs.py``).
+    Each epoch but 0 has a file of its own (``epochs.py``). ``known``: a batch that is decided for sure, where
+    a task was told so by the driver that decided it.
     """
 
     store: Store
     log: SubscriptionLog
     epoch: int = 0
+    known: int = BEFORE_ALL
 
     def bind(self, feed: str) -> None:
         """Note whose events the batches have; raise if those before had another's.
@@ -117,7 +119,12 @@ class Ledger:
         return max(self.log.last(), self._read().unchanged)
 
     def check_decided(self, batch_id: int) -> None:
-        """Raise unless a batch is decided: what a worker has seen of it must not change any more."""
+        """Raise unless a batch is decided: what a worker has seen of it must not change any more.
+
+        Only a look-up: decided is for good, so whoever was told it need not ask the store.
+        """
+        if batch_id <= self.known:
+            return
         decided = self.decided()
         if batch_id > decided:
             raise StateError(
@@ -129,9 +136,11 @@ class Ledger:
         """Raise if an index may lack by now what this batch could still see: a later one is decided.
 
         A task that Spark gave up on may go on, and end when its batch has long been done. Call it after
-        matching: an index that had seen a later batch, or a snapshot, is told by it for sure.
+        matching: an index that had seen a later batch, or a snapshot, is told by it for sure. What was known
+        when the task began is of no use here: this has to be read from the store.
         """
-        decided, base = self.decided(), self.log.base()
+        base, last = self.log.span()
+        decided = max(last, self._read().unchanged)
         if decided > batch_id or base >= batch_id:
             raise StateError(
                 f"batch {batch_id} is over: the state in {self.store.location()} "

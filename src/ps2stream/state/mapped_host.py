@@ -13,6 +13,7 @@ import pyarrow as pa
 from ps2stream.arrays import Int64s
 from ps2stream.matching.contract import Subscriptions
 from ps2stream.matching.index import GI2
+from ps2stream.registry.log import SubscriptionLog
 from ps2stream.roles.worker import Worker
 from ps2stream.roles.worker_host import Served, Standing, serve
 from ps2stream.state.ledger import BEFORE_ALL, Ledger
@@ -27,6 +28,7 @@ class MappedHost:
     standing: Standing
     home: WorkerHome
     ledger: Ledger
+    log: SubscriptionLog
 
     def apply(self) -> None:
         with self.lent():
@@ -55,7 +57,7 @@ class MappedHost:
 
         Nobody else touches the index meanwhile: a task that Spark gave up on may still run.
         """
-        standing, home, log = self.standing, self.home, self.ledger.log
+        standing, home, log = self.standing, self.home, self.log
         self.ledger.check_decided(standing.batch_id)
         with home.locked():
             opened = home.open(standing.settings)

@@ -15,6 +15,8 @@ from ps2stream.partitioning.plan import Plan
 from ps2stream.store.contract import Store
 
 _NAME = re.compile(r"plan-(\d{6,}?)(?:-(\d{8}))?\.npz")
+#: Plans of epochs but 0: put once and for all.
+FIXED_PLANS = re.compile(r"plan-(\d{6,})-\d{8}\.npz")
 #: A plan is a zip file, which ends with names, sizes and checksums of all its parts; they take far less.
 _TAIL_BYTES = 4_096
 
@@ -66,6 +68,12 @@ class Plans:
             name = _NAME.fullmatch(key)
             if name and (int(name[1]) < min(numbers) if self.epoch else int(name[1]) not in numbers):
                 self.store.delete(key)
+
+
+def is_below(key: str, number: int) -> bool:
+    """Say whether a plan that is written once has a number below another; numbers rise."""
+    name = FIXED_PLANS.fullmatch(key)
+    return name is not None and int(name[1]) < number
 
 
 def _key(number: int, epoch: int) -> str:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import uuid
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import pyarrow as pa
 
@@ -15,7 +17,8 @@ from ps2stream.files import AnyPath, absolute
 from ps2stream.model.schemas import empty
 from ps2stream.partitioning.plan import Plan
 from ps2stream.registry.index import Registry
-from ps2stream.registry.log import SubscriptionLog
+from ps2stream.registry.log import FIXED_FILES, SubscriptionLog, is_covered
+from ps2stream.registry.manifest import Manifest
 from ps2stream.registry.segments import BEGIN, SEGMENT, changes
 from ps2stream.roles.registrar import Registrar
 from ps2stream.roles.worker_host import Standing
@@ -27,12 +30,25 @@ from ps2stream.state.host_files import HostFiles
 from ps2stream.state.host_replica import HostReplica
 from ps2stream.state.job_file import JobFile
 from ps2stream.state.lease import Lease
-from ps2stream.state.ledger import Ledger
+from ps2stream.state.ledger import BEFORE_ALL, Ledger
 from ps2stream.state.mailbox import Mailbox
 from ps2stream.state.mapped_host import MappedHost
-from ps2stream.state.plans import Plans
+from ps2stream.state.plans import FIXED_PLANS, Plans, is_below
 from ps2stream.store.contract import Store, delete_all
 from ps2stream.store.directory import DirectoryStore
+from ps2stream.store.host_cache import CachedStore
+
+
+class Known(NamedTuple):
+    """What a driver tells the tasks of a batch, which would have to ask the store otherwise.
+
+    Up to which batch all is decided, and which files of the log, and whose plans, count for it. Both are
+    facts that stay true, so a task that is late is told nothing wrong; whether it is late, it has to ask.
+    """
+
+    decided: int
+    manifest: Manifest
+
 
 _SPOOLS = "spool"
 
@@ -44,6 +60,7 @@ class State:
     ``epoch``: whose view of the store it is (``epochs.py``); 0 where drivers share a host, and its lock.
     ``on_many_hosts``: whoever gets it elsewhere has files of a host of its own, and finds them by ``here``.
     ``job_id``: whose these are; known of a state elsewhere when it is open.
+    ``known``: what a task was told with its batch.
     """
 
     store: Store
@@ -51,6 +68,7 @@ class State:
     epoch: int = 0
     on_many_hosts: bool = False
     job_id: str = ""
+    known: Known | None = None
 
     @classmethod
     def at(cls, directory: AnyPath) -> State:
@@ -76,15 +94,27 @@ class State:
     @property
     def plans(self) -> Plans:
         epochs = self.log.manifest().plan_epochs if self.epoch else {}
-        return Plans(self.store.under("plans"), self.epoch, epochs)
+        return Plans(self._kept_here("plans", FIXED_PLANS), self.epoch, epochs)
 
     @property
     def log(self) -> SubscriptionLog:
-        return SubscriptionLog(self.store.under("log"), self.epoch)
+        """Return the log; for a task, as it was when the driver decided on the batch."""
+        return self._log(self.known.manifest if self.known else None)
 
     @property
     def ledger(self) -> Ledger:
-        return Ledger(self.store, self.log, self.epoch)
+        """Return the ledger, with the log as it is in the store at every look."""
+        return Ledger(
+            self.store, self._log(None), self.epoch, self.known.decided if self.known else BEFORE_ALL
+        )
+
+    def _log(self, known: Manifest | None) -> SubscriptionLog:
+        return SubscriptionLog(self._kept_here("log", FIXED_FILES), self.epoch, known)
+
+    def _kept_here(self, name: str, fixed: re.Pattern[str]) -> Store:
+        """Return a part of the store; where it is elsewhere, this host keeps what is written once."""
+        part, blobs = self.store.under(name), self.host.blobs
+        return CachedStore(part, blobs.under(name), fixed) if self.epoch and blobs else part
 
     @property
     def adjustments(self) -> AuditLog:
@@ -93,6 +123,33 @@ class State:
     @property
     def mailbox(self) -> Mailbox:
         return Mailbox(self.store, self.epoch)
+
+    def told(self, decided: int) -> State:
+        """Return the state for the tasks of a batch, of which all up to a batch is decided.
+
+        On one host nothing is to be gained: files are mapped where they are.
+        """
+        if not self.epoch:
+            return self
+        return replace(self, known=Known(decided, self.log.manifest()))
+
+    def check_newest(self, batch_id: int) -> None:
+        """Raise unless a task of a batch may still write what it found; call it after matching.
+
+        A later batch of this driver, or any of a later one, may have brought indexes of the host beyond this
+        batch. These are the reads that are for safety: each asks the store, whatever the task was told.
+        """
+        self.ledger.check_newest(batch_id)
+        if self.epoch:
+            Epochs(self.store.under("epochs")).check(self.epoch)
+
+    def drop_old_blobs(self) -> None:
+        """Remove what this host keeps of files that the log and its plans have no use for any more."""
+        if self.epoch and self.host.blobs:
+            base, plans = self.log.base(), self.log.manifest().plan_epochs
+            self.host.blobs.under("log").drop_where(lambda key: is_covered(key, base))
+            if plans:
+                self.host.blobs.under("plans").drop_where(lambda key: is_below(key, min(plans)))
 
     def taken_over(self, lease: Lease) -> State:
         """Return the state as the holder of a lease writes it; it begins as that of the epoch before stands.
@@ -207,4 +264,4 @@ class State:
 
     def worker_host(self, worker_id: int, standing: Standing) -> MappedHost:
         """Let a worker stand at a batch that is decided."""
-        return MappedHost(worker_id, standing, self.host.worker_home(worker_id), self.ledger)
+        return MappedHost(worker_id, standing, self.host.worker_home(worker_id), self.ledger, self.log)

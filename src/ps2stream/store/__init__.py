@@ -3,7 +3,9 @@
 In a :class:`~ps2stream.store.contract.Store`: blobs by key, and nothing else. Start with ``contract.py``: it
 says all that a store promises, and is small on purpose, so that a directory, an object store and a dictionary
 can all keep it. ``directory.py`` has files of one host, ``object_store.py`` a bucket that hosts share,
-``memory.py`` a dictionary for tests; ``urls.py`` says which of them a path or a URL means.
+``memory.py`` a dictionary for tests; ``urls.py`` says which of them a path or a URL means. ``host_cache.py``
+keeps on a host what a store elsewhere has once and for all, and ``traffic.py`` counts what object stores are
+asked.
 
     subscription log   plans   ledger   job file   audit log   status, requests   sink files
 

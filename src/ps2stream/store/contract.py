@@ -46,8 +46,8 @@ class Store(Protocol):
         """
         ...
 
-    def delete(self, key: str) -> None:
-        """Remove a blob; it is no error if there is none."""
+    def delete(self, *keys: str) -> None:
+        """Remove blobs, in any order; it is no error if there is none of a key."""
         ...
 
     def sweep(self) -> None:
@@ -65,8 +65,7 @@ class Store(Protocol):
 
 def delete_all(store: Store) -> None:
     """Remove all blobs of a store, or of a part of one."""
-    for key in store.list():
-        store.delete(key)
+    store.delete(*store.list())
 
 
 #: How the names of files begin and end that are still being written.

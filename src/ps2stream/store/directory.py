@@ -61,14 +61,14 @@ class DirectoryStore:
         except OSError as error:
             raise StateError(f"{directory} cannot be read: {error}") from error
 
-    def delete(self, key: str) -> None:
-        path = self._path(key)
-        try:
-            path.unlink(missing_ok=True)
-        except NotADirectoryError:  # a part of the key is a file, so nothing can be below it
-            return
-        except OSError as error:
-            raise StateError(f"cannot delete {path}: {error}") from error
+    def delete(self, *keys: str) -> None:
+        for path in [self._path(key) for key in keys]:
+            try:
+                path.unlink(missing_ok=True)
+            except NotADirectoryError:  # a part of the key is a file, so nothing can be below it
+                continue
+            except OSError as error:
+                raise StateError(f"cannot delete {path}: {error}") from error
 
     def sweep(self) -> None:
         for path in self.directory.glob(f"{STAGED_START}*{STAGED_END}"):

@@ -51,9 +51,11 @@ class MemoryStore:
         with self._lock:
             return sorted(key[len(self._prefix) :] for key in self._blobs if key.startswith(start))
 
-    def delete(self, key: str) -> None:
+    def delete(self, *keys: str) -> None:
+        full = [self._full(key) for key in keys]
         with self._lock:
-            self._blobs.pop(self._full(key), None)
+            for key in full:
+                self._blobs.pop(key, None)
 
     def sweep(self) -> None:
         """Do nothing: what is not whole was never kept."""

@@ -35,7 +35,7 @@ import functools
 import os
 import tempfile
 import uuid
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import Any, BinaryIO, cast
@@ -50,6 +50,7 @@ from obstore.store import from_url
 from ps2stream.errors import ConfigError, MissingError, StateError
 from ps2stream.extras import is_installed
 from ps2stream.store.contract import Store, checked
+from ps2stream.store.traffic import Traffic, count
 from ps2stream.store.urls import redacted
 
 #: Letters only: Azure wants an identifier, and proxies drop headers with underscores.
@@ -76,6 +77,7 @@ class ObjectStore:
 
     def put(self, key: str, data: bytes) -> None:
         path = self._path(key)
+        count(Traffic(puts=1, bytes_out=len(data)))
         with self._telling("write", key):
             obstore.put(self._connection(), path, data, chunk_size=_PART_BYTES)
 
@@ -83,6 +85,7 @@ class ObjectStore:
         path, token = self._path(key), uuid.uuid4().hex
         with self._telling("write", key):
             for _ in range(_ATTEMPTS):
+                count(Traffic(puts=1, bytes_out=len(data)))
                 try:
                     obstore.put(self._connection(), path, data, mode="create", attributes={_TOKEN: token})
                     return True
@@ -100,32 +103,51 @@ class ObjectStore:
         with tempfile.SpooledTemporaryFile(_PART_BYTES) as file:
             yield cast(BinaryIO, file)
             with self._telling("write", key):
+                put = Traffic(puts=1, bytes_out=file.tell())
                 file.seek(0)
+                count(put)
                 try:
                     obstore.put(self._connection(), path, file, chunk_size=_PART_BYTES)
                 except GenericError:
                     # The last step of an upload in parts cannot be repeated if it did happen; all of it can.
                     file.seek(0)
+                    count(put)
                     obstore.put(self._connection(), path, file, chunk_size=_PART_BYTES)
 
     def get(self, key: str) -> pa.Buffer:
         path = self._path(key)
+        count(Traffic(gets=1))
         with self._telling("read", key):
             try:
-                return pa.py_buffer(obstore.get(self._connection(), path).bytes())
+                blob = pa.py_buffer(obstore.get(self._connection(), path).bytes())
             except FileNotFoundError:
                 raise MissingError(f"{self.location(key)} is missing") from None
+        count(Traffic(bytes_in=blob.size))
+        return blob
 
     def list(self, prefix: str = "") -> list[str]:
         start = self._path(prefix) if prefix else self.prefix.removesuffix("/")
+        count(Traffic(lists=1))
         with self._telling("list", prefix):
             found = obstore.list(self._connection(), prefix=start or None).collect()
         return sorted(each["path"][len(self.prefix) :] for each in found)
 
-    def delete(self, key: str) -> None:
-        path = self._path(key)
-        with self._telling("delete", key), contextlib.suppress(FileNotFoundError):
-            obstore.delete(self._connection(), path)
+    def delete(self, *keys: str) -> None:
+        paths = [self._path(key) for key in keys]
+        if not paths:
+            return
+        with self._telling("delete", keys[0]):
+            try:
+                self._delete(paths)
+            except FileNotFoundError:  # some stores mind; what became of the others is not known then
+                for path in paths:
+                    with contextlib.suppress(FileNotFoundError):
+                        self._delete([path])
+
+    def _delete(self, paths: Sequence[str]) -> None:
+        """Delete objects by one request, or as few as the store knows."""
+        count(Traffic(deletes=1))
+        obstore.delete(self._connection(), paths)
 
     def sweep(self) -> None:
         """Do nothing: what was not put whole is no object."""
@@ -144,6 +166,7 @@ class ObjectStore:
 
     def _token(self, path: str) -> str | None:
         """Return the token of the call that put an object; others have none."""
+        count(Traffic(gets=1))
         found = obstore.get(self._connection(), path, options={"head": True})
         return found.attributes.get(_TOKEN)
 

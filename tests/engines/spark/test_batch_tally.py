@@ -9,6 +9,7 @@ from ps2stream.engines.spark.batch_tally import tally_batch
 from ps2stream.engines.spark.job import BatchDone
 from ps2stream.engines.tally import Tally
 from ps2stream.roles.reports import DispatcherReport, MergerReport
+from ps2stream.store.traffic import Traffic
 
 ADJUSTMENT = Adjustment("local", 2, "2026-03-01T12:00:00+00:00", "why not", 1, 2, (4.0, 1.0))
 
@@ -38,3 +39,16 @@ def test_reports_of_roles_are_added_up() -> None:
         tally_batch(tally, replace(_done(batch_id), reports=reports))
     assert (tally.n_publications, tally.n_discarded, tally.dispatchers[0].n_sent) == (20, 8, 12)
     assert (tally.n_matches, tally.n_rejected, tally.merger_busy_s) == (6, 6, 0.25)
+
+
+def test_what_driver_and_tasks_asked_of_the_store_is_added_up_apart() -> None:
+    tally = Tally.of(1, 1)
+    reports = (Traffic(gets=3, bytes_in=100), Traffic(gets=1, puts=1, bytes_out=50))
+    for batch_id in range(2):
+        done = replace(_done(batch_id), reports=reports, driver_traffic=Traffic(puts=5, lists=1))
+        tally_batch(tally, done)
+    assert tally.task_traffic == Traffic(gets=8, puts=2, bytes_in=200, bytes_out=100)
+    assert tally.driver_traffic == Traffic(puts=10, lists=2)
+    told = tally.report(1.0)["store"]
+    assert (told["gets"], told["puts"], told["driver"]["puts"], told["tasks"]["puts"]) == (8, 12, 10, 2)
+    assert (told["batches"], told["per_batch"]["puts"], told["per_batch"]["bytes_in"]) == (2, 6.0, 100.0)

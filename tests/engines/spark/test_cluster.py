@@ -78,11 +78,20 @@ def test_a_log_is_replayed_on_the_cluster_of_the_environment_and_a_directory_get
     pq.write_table(events, tmp_path / "events.parquet")
     command = [sys.executable, "-m", "ps2stream", "replay", str(tmp_path / "events.parquet")]
     done = in_cluster(
-        [*command, "--out", str(out), "--report", str(tmp_path / "report.json"), "--workers", "5"]
+        [
+            *(*command, "--out", str(out), "--report", str(tmp_path / "report.json")),
+            *("--workers", "5", "--dispatchers", "2", "--adjust", "off"),
+        ]
     )
     assert done.returncode == 0, done.stderr[-5_000:]
     report = json.loads((tmp_path / "report.json").read_text())
     assert {worker["host"] for worker in report["workers"]} == {"h1", "h2", "h3"}
+    store, n_batches = report["store"], report["store"]["batches"]
+    assert n_batches >= 1
+    # Two files for a dispatcher, three looks of a worker; for a host the segment of a batch, and one plan.
+    assert store["tasks"]["gets"] <= n_batches * (2 * 2 + 3 * 5 + 3) + 3
+    assert 0 < store["tasks"]["puts"] <= n_batches * (5 + 5)
+    assert store["driver"]["puts"] >= n_batches * (3 + 3)  # events; begun, decided, finished
     matches, rejected = (pq.read_table(out / name).to_pylist() for name in ("matches", "rejected"))
     expected = oracle.run(events)
     assert outcome_of(matches, rejected).matches == sorted(expected.matches)

@@ -6,6 +6,7 @@ from ps2stream.engines.spark.job import BatchDone
 from ps2stream.engines.tally import Tally
 from ps2stream.roles.reports import DispatcherReport, MergerReport, WorkerReport
 from ps2stream.sources.journal_range import JournalRange
+from ps2stream.store.traffic import Traffic
 
 
 def tally_batch(tally: Tally, done: BatchDone) -> None:
@@ -28,6 +29,9 @@ def tally_batch(tally: Tally, done: BatchDone) -> None:
             tally.n_matches += report.n_matches
             tally.n_rejected += report.n_rejected
             tally.merger_busy_s += report.busy_s
+        elif isinstance(report, Traffic):
+            tally.task_traffic += report
+    tally.driver_traffic += done.driver_traffic
     for adjustment in done.adjustments:
         tally.adjusted(adjustment)
     tally.mark()

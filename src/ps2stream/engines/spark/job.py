@@ -28,7 +28,15 @@ from ps2stream.balance.adjustments import Adjustment
 from ps2stream.config import Settings
 from ps2stream.engines.spark.dataframes import has_seq
 from ps2stream.engines.spark.pinned_shuffle import PinnedShuffle
-from ps2stream.engines.spark.stages import BatchContext, CompileUpdates, Dispatch, SpoolEvents, WorkAndMerge
+from ps2stream.engines.spark.stages import (
+    SPOOLED,
+    BatchContext,
+    CompileUpdates,
+    Dispatch,
+    SpoolEvents,
+    WorkAndMerge,
+    spooling_traffic,
+)
 from ps2stream.model.events import nothing_rejected
 from ps2stream.model.schemas import empty
 from ps2stream.roles.packets import WORKER, Packet, PacketKind, decode
@@ -38,8 +46,9 @@ from ps2stream.roles.update_compiler import COMPILED_UPDATES, compile_updates
 from ps2stream.roles.worker_host import Standing, WorkerHost
 from ps2stream.sinks.sink import Sink
 from ps2stream.sources.source import Source, n_events
-from ps2stream.sources.spool import SPOOLS, Spool, copied, in_arrival_order
+from ps2stream.sources.spool import Spool, copied, in_arrival_order
 from ps2stream.state.state import State
+from ps2stream.store.traffic import NO_TRAFFIC, Traffic, traffic_so_far
 from ps2stream.text.tokenizer import Tokenizer
 
 #: Up to this many updates the driver parses by itself; a Spark job would take longer.
@@ -64,6 +73,7 @@ class BatchDone:
     registrar_busy_s: float
     duration_s: float
     adjustments: tuple[Adjustment, ...] = ()  # made before this batch, or now known in full
+    driver_traffic: Traffic = NO_TRAFFIC  # since the batch before; that of tasks is among the reports
 
 
 @dataclass(slots=True)
@@ -89,9 +99,12 @@ class MicroBatchJob:
     _pinned: PinnedShuffle | None = None
     _next_status: float = 0.0
     _status_is_old: bool = False
+    _told_traffic: Traffic = field(init=False)
+    _early_traffic: tuple[Traffic, ...] = ()  # of tasks that came before those of the roles
 
     def start(self) -> None:
         """Rebuild what the log says; call once, before the first batch."""
+        self._told_traffic = traffic_so_far()
         self.state.sweep()
         self.sink.claim(self.state.job_file.job_id)
         self._decided = self.state.ledger.decided()
@@ -116,7 +129,7 @@ class MicroBatchJob:
         self._prune_when_due()
         reachable = self._reachable(sources, batch_id)
         registrar_started, decided_at = time.process_time(), time.time()
-        record, n_rejected = self._update(batch_id, reachable, horizon)
+        record, n_rejected = self._update(batch_id, sources, reachable, horizon)
         registrar_busy_s = time.process_time() - registrar_started
         heard = self._match(self._context(batch_id, reachable, horizon))
         self.state.ledger.finish(batch_id, max(horizon, *(source.last_seq for source in sources)))
@@ -130,19 +143,26 @@ class MicroBatchJob:
         done = BatchDone(
             batch_id,
             sources,
-            heard.reports,
+            (*heard.reports, *self._early_traffic),
             n_updates,
             n_rejected,
             self._registrar.registry.n_live,
             registrar_busy_s,
             time.monotonic() - started,
             adjustments,
+            self._driver_traffic(),
         )
+        self._early_traffic = ()
         self._status_is_old = True
         self.tell_status(now=False)
         self.on_batch(done)
         dispatchers = (report for report in heard.reports if isinstance(report, DispatcherReport))
         return n_updates + sum(report.n_publications + report.n_rejected for report in dispatchers)
+
+    def _driver_traffic(self) -> Traffic:
+        """Return what this process has asked of the store since it was asked last, the lease included."""
+        before, self._told_traffic = self._told_traffic, traffic_so_far()
+        return self._told_traffic - before
 
     def process_events(self, batch: DataFrame, batch_id: int) -> None:
         """Run one micro-batch of events of any origin: spool them, then as above.
@@ -152,8 +172,11 @@ class MicroBatchJob:
         self.state.drop_spool(batch_id)
         store, before = self.state.spool(batch_id), self.state.ledger.last_seq(batch_id - 1)
         spool = SpoolEvents(store, before if has_seq(batch) else None)
-        spooled = batch.mapInArrow(spool, from_arrow_schema(SPOOLS)).toArrow().sort_by("partition")
-        sources = tuple(Spool.of_row(row, store) for row in spooled.to_pylist())
+        spooled = (
+            batch.mapInArrow(spool, from_arrow_schema(SPOOLED)).toArrow().sort_by("partition").to_pylist()
+        )
+        self._early_traffic = spooling_traffic(spooled)
+        sources = tuple(Spool.of_row(row, store) for row in spooled)
         self.process(sources if has_seq(batch) else in_arrival_order(sources, before), batch_id)
         self.state.drop_spool(batch_id)
 
@@ -161,22 +184,22 @@ class MicroBatchJob:
         """Return sources that the hosts of all tasks can read: of a journal of this host, copies."""
         if not self.state.on_many_hosts or not any(source.is_local for source in sources):
             return sources
-        self.state.drop_spool(batch_id)
-        store = self.state.spool(batch_id)
+        store = self.state.spool(batch_id)  # a run before this one left nothing but the same
         return tuple(copied(source, store.under(f"part-{n}")) for n, source in enumerate(sources))
 
     def _update(
-        self, batch_id: int, sources: tuple[Source, ...], horizon: int
+        self, batch_id: int, sources: tuple[Source, ...], reachable: tuple[Source, ...], horizon: int
     ) -> tuple[Adjustment | None, int]:
         """Adjust the routing and decide on the updates of a batch, unless a run before a crash did.
 
-        Return what was adjusted, and how many updates were rejected.
+        ``reachable``: the sources as tasks read them. Return what was adjusted, and how many updates were
+        rejected.
         """
         if batch_id <= self._decided:
             return None, 0
         no_more = self._registrar.compact(horizon)
         adjusted = self._adjust(batch_id, horizon)
-        compiled, malformed = self._compile(batch_id, sources, horizon)
+        compiled, malformed = self._compile(batch_id, sources, reachable, horizon)
         decided = self._registrar.decide(compiled)
         rejected = concat([*malformed, decided.rejected])
         segment = concat([adjusted.migrated.rows, decided.segment]) if adjusted else decided.segment
@@ -253,7 +276,7 @@ class MicroBatchJob:
             self._status_is_old = False
 
     def _compile(
-        self, batch_id: int, sources: tuple[Source, ...], horizon: int
+        self, batch_id: int, sources: tuple[Source, ...], reachable: tuple[Source, ...], horizon: int
     ) -> tuple[pa.RecordBatch, list[pa.RecordBatch]]:
         if sum(source.n_updates for source in sources) <= _COMPILE_HERE:
             compiled, rejected = [empty(COMPILED_UPDATES)], [nothing_rejected()]
@@ -262,8 +285,10 @@ class MicroBatchJob:
                 compiled.append(valid)
                 rejected += [unread, malformed]
             return concat(compiled), rejected
-        compile_stage = CompileUpdates(self._context(batch_id, sources, horizon))
-        return _parted(self._dispatchers.mapPartitionsWithIndex(compile_stage).collect())
+        compile_stage = CompileUpdates(self._context(batch_id, reachable, horizon))
+        parted = _parted(self._dispatchers.mapPartitionsWithIndex(compile_stage).collect())
+        self._early_traffic += parted.traffic
+        return parted.compiled, parted.rejected
 
     def _match(self, context: BatchContext) -> Heard:
         sent = self._dispatchers.mapPartitionsWithIndex(Dispatch(context))
@@ -276,7 +301,7 @@ class MicroBatchJob:
     def _context(self, batch_id: int, sources: tuple[Source, ...], horizon: int) -> BatchContext:
         return BatchContext(
             batch_id,
-            self.state,
+            self.state.told(self._decided),
             self.sink,
             self.settings,
             self._registrar.registry_name,
@@ -331,12 +356,24 @@ def _heard(packets: Iterable[Packet]) -> Heard:
     return heard._replace(reports=tuple(reports))
 
 
-def _parted(packets: Iterable[Packet]) -> tuple[pa.RecordBatch, list[pa.RecordBatch]]:
+class Parted(NamedTuple):
+    """What came of compiling: updates, those that were rejected, and what tasks asked of the store."""
+
+    compiled: pa.RecordBatch
+    rejected: list[pa.RecordBatch]
+    traffic: tuple[Traffic, ...]
+
+
+def _parted(packets: Iterable[Packet]) -> Parted:
     """Part compiled from rejected updates."""
-    compiled, rejected = [empty(COMPILED_UPDATES)], [nothing_rejected()]
+    compiled, rejected, reports = [empty(COMPILED_UPDATES)], [nothing_rejected()], []
     for kind, payload in packets:
-        (rejected if kind == PacketKind.REJECTED_RECORDS else compiled).append(decode(payload))
-    return concat(compiled), rejected
+        if kind == PacketKind.REPORT:
+            reports.append(report_from_json(payload.decode()))
+        else:
+            (rejected if kind == PacketKind.REJECTED_RECORDS else compiled).append(decode(payload))
+    traffic = tuple(report for report in reports if isinstance(report, Traffic))
+    return Parted(concat(compiled), rejected, traffic)
 
 
 def _itself(worker: int) -> int:

@@ -11,9 +11,9 @@ import gc
 import time
 import uuid
 from collections.abc import Generator, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, fields
 from functools import cache
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -34,15 +34,19 @@ from ps2stream.routing.index import GridT
 from ps2stream.routing.routing import Routing
 from ps2stream.sinks.sink import Sink
 from ps2stream.sources.source import Source
-from ps2stream.sources.spool import spool, spool_without_seq
+from ps2stream.sources.spool import SPOOLS, spool, spool_without_seq
 from ps2stream.state.host_replica import Replica
 from ps2stream.state.state import State
 from ps2stream.store.contract import Store
+from ps2stream.store.traffic import Traffic, traffic_so_far
 from ps2stream.text.tokenizer import Tokenizer
 
 #: A dispatcher gathers small packets up to this many publications, or bytes, before it routes them.
 _ROUTE_AT_ONCE = 20_000
 _ROUTE_BYTES_AT_ONCE = 1 << 28
+
+#: Spools as rows of a DataFrame, each with what its task asked of the store.
+SPOOLED = pa.schema([*SPOOLS, *((field.name, pa.int64()) for field in fields(Traffic))])
 
 _is_frozen = False
 
@@ -96,13 +100,20 @@ class SpoolEvents:
         assert task is not None
         # A name of its own for every attempt, of this driver or of another: a task that Spark gave up on may
         # still write, and what it writes must not get among what counts, which is the part in the row.
-        part = f"part-{uuid.uuid4().hex}"
+        part, before = f"part-{uuid.uuid4().hex}", traffic_so_far()
         store = self.store.under(part)
         if self.high_water is None:
             spooled = spool_without_seq(batches, store)
         else:
             spooled = spool(batches, store, self.high_water)
-        yield spooled.row(task.partitionId(), part)
+        (row,) = spooled.row(task.partitionId(), part).to_pylist()
+        traffic = asdict(traffic_so_far() - before)
+        yield pa.RecordBatch.from_pylist([{**row, **traffic}], schema=SPOOLED)
+
+
+def spooling_traffic(rows: list[dict[str, Any]]) -> tuple[Traffic, ...]:
+    """Return what the tasks behind rows of SPOOLED asked of the store."""
+    return tuple(Traffic(**{field.name: row[field.name] for field in fields(Traffic)}) for row in rows)
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,6 +136,7 @@ class CompileUpdates:
 
     def __call__(self, number: int, nothing: Iterable[object]) -> Iterator[Packet]:
         _exhaust(nothing)
+        before = traffic_so_far()
         tokenizer = _tokenizer(self.context.settings.stop_words)
         for source in self.context.part(number):
             for updates, unread in source.updates():
@@ -133,6 +145,7 @@ class CompileUpdates:
                 for rejected in (unread, malformed):
                     if rejected.num_rows:
                         yield Packet(PacketKind.REJECTED_RECORDS, encode(rejected))
+        yield _packet_of(traffic_so_far() - before)
         _freeze_once()
 
 
@@ -144,7 +157,7 @@ class Dispatch:
 
     def __call__(self, number: int, nothing: Iterable[object]) -> Iterator[Sent]:
         _exhaust(nothing)
-        context = self.context
+        context, before = self.context, traffic_so_far()
         started = time.process_time()
         dispatcher = Dispatcher(context.grid_ts(), _tokenizer(context.settings.stop_words))
         n_publications = n_discarded = n_rejected = n_sent = 0
@@ -158,7 +171,8 @@ class Dispatch:
             yield from _sent(done, rejected, context.reports_cells)
         busy_s = time.process_time() - started
         report = DispatcherReport(number, n_publications, n_discarded, n_rejected, n_sent, busy_s)
-        yield number % context.settings.n_workers, _packet_of(report)
+        for each in (report, traffic_so_far() - before):
+            yield number % context.settings.n_workers, _packet_of(each)
         _freeze_once()
 
 
@@ -202,12 +216,13 @@ class WorkAndMerge:
     context: BatchContext
 
     def __call__(self, number: int, sent: Iterable[Sent]) -> Iterator[Packet]:
-        inbox = Inbox([], [], [])
+        inbox, before = Inbox([], [], []), traffic_so_far()
         for _, packet in sent:
             inbox.add(packet)
         found = yield from self._work(number, inbox.publications)
         yield self._merge(number, found, inbox.rejected)
         yield from inbox.for_driver
+        yield _packet_of(traffic_so_far() - before)
         _freeze_once()
 
     def _work(
@@ -220,6 +235,7 @@ class WorkAndMerge:
         standing = Standing(context.batch_id, settings, context.horizon, context.routing.switch_seq)
         host = state.worker_host(number, standing)
         served = host.match(map(decode, publications), with_loads=context.reports_cells)
+        state.drop_old_blobs()
         if context.reports_cells:
             loads = served.loads.replace_schema_metadata({WORKER: str(number)})
             yield Packet(PacketKind.LOADS, encode(loads))
@@ -230,7 +246,7 @@ class WorkAndMerge:
         """Write deliveries and rejected records to the sink."""
         context = self.context
         started = time.process_time()
-        context.state.ledger.check_newest(context.batch_id)
+        context.state.check_newest(context.batch_id)
         n_matches = n_rejected = 0
         if any(batch.num_rows for batch in found):
             pieces = Merger(context.open_registry()).pieces(found)
