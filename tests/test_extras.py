@@ -63,7 +63,7 @@ def _project() -> dict[str, Any]:
 
 
 def _module(requirement: str) -> str:
-    return requirement.partition(">")[0].partition("=")[0]
+    return requirement.partition(">")[0].partition("=")[0].replace("-", "_")
 
 
 def _modules(extra: str) -> set[str]:

@@ -8,6 +8,7 @@
     rejections    what a call from Python does with events that are not accepted
     schemas       the Arrow schemas of events, matches and rejected records
     events        the border: records are checked here, once, and bad ones leave with a reason
+    records       JSON and GeoJSON to rows of it
 
 docs/semantics.md says the same in words, ``ps2stream.testing.oracle`` in plain Python.
 """
