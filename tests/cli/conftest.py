@@ -30,6 +30,8 @@ Run = Callable[..., Ran]
 @pytest.fixture
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Home:
     """Name a home that does not exist yet; commands use it unless told otherwise."""
+    for name in ("PS2STREAM_KAFKA", "PS2STREAM_TOPICS", "PS2STREAM_STORE", "PS2STREAM_MASTER"):
+        monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("PS2STREAM_HOME", str(tmp_path / "home"))
     return Home(tmp_path / "home")
 

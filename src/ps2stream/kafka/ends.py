@@ -43,7 +43,7 @@ class Ends:
     def identity(self, topic: str) -> str:
         """Return what tells a topic from all others, also from one that is made anew under its name."""
         with self.kafka.telling("look for the cluster"):
-            cluster = self._admin.list_topics(topic, timeout=PATIENCE_S).cluster_id
+            cluster = self._admin.describe_cluster(request_timeout=PATIENCE_S).result().cluster_id
         return f"cluster {cluster} (topic {self._described(topic).topic_id})"
 
     def _described(self, topic: str) -> TopicDescription:

@@ -14,7 +14,7 @@ import re
 import time
 from dataclasses import dataclass
 
-from confluent_kafka import KafkaError, KafkaException, TopicPartition
+from confluent_kafka import KafkaError, KafkaException, TopicCollection, TopicPartition
 from confluent_kafka.admin import NewTopic  # type: ignore[attr-defined]
 
 from ps2stream.errors import BrokerError, ConfigError
@@ -112,9 +112,16 @@ class Topics:
 
     def n_partitions(self, topic: str) -> int:
         """Return how many partitions a topic has; 0 where there is none."""
+        # Not by its metadata: brokers make a topic that somebody asks them about.
         with self.kafka.telling(f"look for topic {topic}"):
-            about = self.kafka.admin().list_topics(topic, timeout=PATIENCE_S).topics[topic]
-        return 0 if about.error is not None else len(about.partitions)
+            admin = self.kafka.admin()
+            asked = admin.describe_topics(TopicCollection([topic]), request_timeout=PATIENCE_S)
+            try:
+                return len(asked[topic].result().partitions)
+            except KafkaException as error:
+                if error.args[0].code() != KafkaError.UNKNOWN_TOPIC_OR_PART:
+                    raise
+                return 0
 
     def trim(self, ends: dict[tuple[str, int], int]) -> None:
         """Delete the records of partitions before some offsets."""
