@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
+from werkzeug.wrappers import Request, Response
 
 from cli.plans import cell_plan
 from ps2stream.config import Settings
@@ -16,7 +17,7 @@ from ps2stream.state.state import State
 from ps2stream.store.contract import Store
 from ps2stream.store.directory import DirectoryStore
 from ps2stream.store.urls import store_at
-from s3_server import S3Server
+from s3_server import Forward, S3Server
 
 
 def _bound(home: Home, url: str) -> None:
@@ -107,6 +108,23 @@ def test_a_crash_before_the_store_knows_its_home_is_made_up_for(tmp_path: Path, 
     _bound(home, url)
     with pytest.raises(StateError, match="belongs to the deployment in"):
         StoreNote(tmp_path / "other").check(url)
+
+
+def test_a_store_that_cannot_be_written_to_is_not_noted(
+    home: Home, s3: S3Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    url = s3.store().location()
+
+    def forbid(request: Request, forward: Forward) -> Response:
+        return Response("no", 403) if request.method == "PUT" else forward()
+
+    with s3.failing(forbid), pytest.raises(StateError, match=r"cannot write .*deployment\.json"):
+        _bound(home, url)
+    assert home.store is None
+    _bound(home, url)
+    with s3.failing(forbid), pytest.raises(StateError, match=r"cannot write"):
+        _bound(home, url)
+    assert home.store == url, "what was bound before stays"
 
 
 @pytest.mark.parametrize("content", ["", "{}", '{"store": "s3://b/p"}', "[]"])

@@ -13,6 +13,7 @@ any is refused (``store/urls.py``).
 
 from __future__ import annotations
 
+import contextlib
 import json
 import socket
 import uuid
@@ -67,14 +68,24 @@ class StoreNote:
         if said is None or said["store"] != url:  # somebody else was faster
             self.check(url)
             raise StateError(f"{self._path} has gone")
-        store = store_at(url)
-        about = {"deployment": said["deployment"], "home": f"{self.directory} on {socket.gethostname()}"}
-        if not store.put_if_absent(_CLAIM, json.dumps(about).encode()):
-            claim = _claim_of(store)
-            if claim is None or claim["deployment"] != said["deployment"]:
-                if is_new:
+        try:
+            self._claim(url, said["deployment"])
+        except StateError:
+            # Home and store were not bound before: where they are not now, the home may have another store.
+            with contextlib.suppress(StateError):
+                claim = _claim_of(store_at(url))
+                if is_new and (claim is None or claim["deployment"] != said["deployment"]):
                     self._path.unlink()
-                raise self._foreign(url, claim or {"home": "another"})
+            raise
+
+    def _claim(self, url: str, deployment: str) -> None:
+        store = store_at(url)
+        about = {"deployment": deployment, "home": f"{self.directory} on {socket.gethostname()}"}
+        if store.put_if_absent(_CLAIM, json.dumps(about).encode()):
+            return
+        claim = _claim_of(store)
+        if claim is not None and claim["deployment"] != deployment:
+            raise self._foreign(url, claim)
 
     def _local_state(self) -> Path | None:
         """Return where the home itself has a state, if it has one or is about to."""

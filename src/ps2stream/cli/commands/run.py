@@ -19,7 +19,6 @@ from ps2stream.cli.options.settings import add_plan_file, add_settings, settings
 from ps2stream.cli.render.output import note
 from ps2stream.cli.render.printable import counted
 from ps2stream.deployment.home import Home
-from ps2stream.deployment.idleness import Idleness
 from ps2stream.extras import require
 
 if TYPE_CHECKING:
@@ -132,6 +131,7 @@ def run(arguments: argparse.Namespace) -> int:
             meanwhile=load_kernels,
         ) as spark,
     ):
+        from ps2stream.deployment.idleness import Idleness
         from ps2stream.engines.spark.meter import Meter
 
         meter = Meter(settings)
