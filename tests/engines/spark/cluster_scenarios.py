@@ -1,6 +1,7 @@
 """What a driver does on a cluster of the test bed; started by test_cluster.py, says what it found as JSON.
 
 python cluster_scenarios.py journal SEED PARTITIONER WORKERS [FAULT]
+python cluster_scenarios.py kafka SEED PARTITIONER WORKERS
 python cluster_scenarios.py dataframe SEED
 python cluster_scenarios.py without-seq SEED SHARED_DIRECTORY [FAULT]
 """
@@ -24,15 +25,19 @@ from pyspark.sql.pandas.types import from_arrow_schema
 
 from clusters import cluster_command
 from engines.spark.dataframes import files_by_batch, numbered_as_they_come
+from kafka.produced import delivered, ordered_events, produce
 from laws.chaos import Chaos
 from laws.engines import batches_of, one_batch
 from ps2stream.config import Settings
 from ps2stream.engines.spark.batch_tally import tally_batch
 from ps2stream.engines.spark.job import BatchDone
+from ps2stream.engines.spark.kafka_stream import kafka_stream
 from ps2stream.engines.spark.session import cluster_session
-from ps2stream.engines.spark.stream import events_stream, journal_stream, match_events
+from ps2stream.engines.spark.stream import StreamOptions, events_stream, journal_stream, match_events
 from ps2stream.engines.tally import Tally
 from ps2stream.journal import Journal
+from ps2stream.kafka.client import Kafka
+from ps2stream.kafka.topics import Topics
 from ps2stream.model.matches import Match
 from ps2stream.model.schemas import EVENTS_WITHOUT_SEQ
 from ps2stream.sinks.parquet import ParquetSink
@@ -89,6 +94,39 @@ def on_a_journal(
         "adjustments": len(chaos.made),
         "moves": sum(worker.n_moves for worker in tally.workers),
         "rebuilds": sum(worker.n_rebuilds for worker in tally.workers),
+        "hosts": sorted({worker.host for worker in tally.workers}),
+    }
+
+
+def on_kafka(spark: SparkSession, seed: int, partitioner: str, n_workers: int) -> dict[str, Any]:
+    """Process topics that are written to meanwhile, with adjustments before most batches."""
+    events = random_events(_N_EVENTS, seed=seed, invalid_share=0.0)
+    topics = Topics(Kafka(os.environ["PS2STREAM_KAFKA"]), f"law-{seed}")
+    topics.create(3)
+    settings = Settings(n_workers=n_workers, n_dispatchers=3, batch_events=300, partitioner=partitioner)
+    tally, chaos = Tally.of(n_workers, 3), Chaos(seed, one_batch(events.slice(0, 200)))
+    produce(topics, events.slice(0, 500), seed)
+    options = StreamOptions(snapshot_every=150, controller=chaos)
+    with kafka_stream(
+        spark,
+        topics,
+        f"{_STORE}/{seed}/state",
+        settings,
+        on_batch=lambda done: tally_batch(tally, done),
+        options=options,
+    ) as stream:
+        for start in range(500, _N_EVENTS, 250):
+            produce(topics, events.slice(start, 250), seed + start)
+            stream.check()
+        stream.process_all_available()
+    ordered = ordered_events(topics)
+    expected = sorted(oracle.run(ordered).matches)
+    return {
+        "n_events": ordered.num_rows,
+        "as_the_oracle": sorted(Match(**row) for row in delivered(topics, topics.matches)) == expected,
+        "n_matches": len(expected),
+        "adjustments": len(chaos.made),
+        "moves": sum(worker.n_moves for worker in tally.workers),
         "hosts": sorted({worker.host for worker in tally.workers}),
     }
 
@@ -150,6 +188,9 @@ def main() -> None:
     if sys.argv[1] == "journal":
         seed, partitioner, n_workers, *fault = sys.argv[2:]
         found = on_a_journal(spark, int(seed), partitioner, int(n_workers), fault)
+    elif sys.argv[1] == "kafka":
+        seed, partitioner, n_workers = sys.argv[2:]
+        found = on_kafka(spark, int(seed), partitioner, int(n_workers))
     elif sys.argv[1] == "without-seq":
         seed, shared, *fault = sys.argv[2:]
         found = without_seq(spark, int(seed), Path(shared), fault)

@@ -21,8 +21,10 @@ _SCENARIOS = Path(__file__).with_name("cluster_scenarios.py")
 _DEPLOYED = Path(__file__).with_name("deployed_scenario.py")
 
 
-def found_by(*scenario: str, script: Path = _SCENARIOS, share: Path | None = None) -> dict[str, Any]:
-    done = in_cluster([sys.executable, str(script), *scenario], share=share)
+def found_by(
+    *scenario: str, script: Path = _SCENARIOS, share: Path | None = None, kafka: bool = False
+) -> dict[str, Any]:
+    done = in_cluster([sys.executable, str(script), *scenario], share=share, kafka=kafka)
     assert done.returncode == 0, done.stderr[-5_000:]
     found: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
     return found
@@ -53,6 +55,17 @@ def test_what_dies_on_the_way_costs_no_match_and_doubles_none(seed: int, fault: 
     found = found_by("journal", str(seed), "hybrid", "6", *fault)
     assert found["as_the_oracle"]
     assert found["n_matches"] > 1_000
+
+
+@pytest.mark.parametrize(("seed", "partitioner", "n_workers"), [(31, "hybrid", 6), (32, "metric", 3)])
+def test_every_match_of_topics_comes_once_to_topics(seed: int, partitioner: str, n_workers: int) -> None:
+    found = found_by("kafka", str(seed), partitioner, str(n_workers), kafka=True)
+    assert found["n_events"] == 3_000
+    assert found["as_the_oracle"]
+    assert found["n_matches"] > 1_000
+    assert found["adjustments"] > 1
+    assert found["moves"] == 0
+    assert found["hosts"] == ["h1", "h2", "h3"]
 
 
 def test_a_finite_dataframe_is_matched_where_its_rows_are() -> None:
