@@ -13,7 +13,7 @@ import pytest
 
 from clusters import cluster_command, driver_environment, needs_cluster
 from engines.spark.faults.campaign import kinds_in_turn, moves, verdict
-from engines.spark.faults.table import table_of
+from engines.spark.faults.table import read, table_of
 from ps2stream.model.matches import Match
 from ps2stream.testing.oracle import Deliveries
 
@@ -97,3 +97,10 @@ def test_the_table_has_a_line_for_each_kind_that_was_made() -> None:
         "| a Python process is killed | 1 | 1.0 | 1.0 |",
         "| an executor is killed | 3 | 4.0 | 9.0 |",
     ]
+
+
+def test_the_documents_say_what_the_rows_say_and_no_match_was_lost_or_doubled() -> None:
+    docs = Path(__file__).parents[3] / "docs"
+    campaigns = read(docs / "faults.jsonl")
+    assert table_of(campaigns) in (docs / "cluster.md").read_text()
+    assert all(campaign["as_the_oracle"] for campaign in campaigns)
