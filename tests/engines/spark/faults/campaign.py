@@ -164,7 +164,7 @@ def _driven(arguments: list[str], logs: Path) -> Iterator[Drivers]:
         for driver in drivers.all:
             tail = driver.log.read_text(errors="replace")[-4_000:]
             print(f"--- driver {driver.number}\n{tail}", file=sys.stderr)
-        print(f"--- ends: {drivers.heard.ends}; logs: {logs}", file=sys.stderr)
+        print(f"--- ends: {drivers.heard.ends}", file=sys.stderr)
         raise
     finally:
         drivers.end()
@@ -179,15 +179,15 @@ def main() -> None:
     parser.add_argument("--out", type=Path, help="append the line to this file, too")
     parser.add_argument("--logs", type=Path, help="where drivers work, and leave what they and Spark say")
     given = parser.parse_args()
-    directory = Path(tempfile.mkdtemp(prefix="campaign-"))
     where = f"{os.environ['PS2STREAM_STORE']}/campaign-{given.seed}"
-    feed: Feed
-    if given.source == "kafka":
-        feed = KafkaFeed.at(os.environ["PS2STREAM_KAFKA"], f"campaign-{given.seed}")
-    else:
-        feed = JournalFeed(directory / "journal", f"{where}/out")
     faults = kinds_in_turn(given.kinds.split(","), given.faults, random.Random(given.seed))
-    line = json.dumps(run(given.seed, faults, feed, where, given.logs or directory))
+    with tempfile.TemporaryDirectory(prefix="campaign-") as directory:
+        feed: Feed
+        if given.source == "kafka":
+            feed = KafkaFeed.at(os.environ["PS2STREAM_KAFKA"], f"campaign-{given.seed}")
+        else:
+            feed = JournalFeed(Path(directory) / "journal", f"{where}/out")
+        line = json.dumps(run(given.seed, faults, feed, where, given.logs or Path(directory)))
     if given.out:
         with given.out.open("a") as file:
             file.write(f"{line}\n")
