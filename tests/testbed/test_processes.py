@@ -50,5 +50,21 @@ def test_a_process_that_does_nothing_is_not_waited_for_without_end(log: Path) ->
         processes.wait_until(lambda: False, "the shell", lambda: processes.is_alive(pid), log, 0.0)
 
 
+def test_a_process_keeps_nothing_open_that_was_handed_down_to_whoever_starts_it(
+    log: Path, tmp_path: Path
+) -> None:
+    """A lock that a command was started under (`flock lock ./dev kafka up`) must be free when that ended."""
+    descriptor = os.open(tmp_path / "lock", os.O_RDWR | os.O_CREAT)
+    os.set_inheritable(descriptor, True)
+    try:
+        pid = spawned("echo ready; exec sleep 1000", log)
+        processes.wait_until(
+            lambda: "ready" in read(log), "the shell", lambda: processes.is_alive(pid), log, HANG_S
+        )
+        assert sorted(os.listdir(f"/proc/{pid}/fd")) == ["0", "1", "2"]
+    finally:
+        os.close(descriptor)
+
+
 def read(log: Path) -> str:
     return log.read_text() if log.exists() else ""

@@ -61,6 +61,10 @@ def plug(member: Member) -> None:
     _ip("link", "set", member.veth, "up")
 
 
+def unplug(member: Member) -> None:
+    _ip("link", "set", member.veth, "down")
+
+
 @contextlib.contextmanager
 def unplugged(member: Member) -> Iterator[None]:
     """Cut a member off while the context lasts, even if that is ended by a signal."""
@@ -70,7 +74,7 @@ def unplugged(member: Member) -> Iterator[None]:
 
     before = {signum: signal.signal(signum, end) for signum in (signal.SIGTERM, signal.SIGHUP)}
     try:
-        _ip("link", "set", member.veth, "down")
+        unplug(member)
         yield
     finally:
         plug(member)

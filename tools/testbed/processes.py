@@ -30,11 +30,22 @@ def spawn(command: Sequence[str], environment: Mapping[str, str], log: Path) -> 
             (os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0),
             (os.POSIX_SPAWN_OPEN, 1, str(log), flags, 0o600),
             (os.POSIX_SPAWN_DUP2, 1, 2),
+            *((os.POSIX_SPAWN_CLOSE, descriptor) for descriptor in _handed_down()),
         ],
         setsid=True,
         setsigmask=[],
         setsigdef=[signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGTTOU],
     )
+
+
+def _handed_down() -> list[int]:
+    """List what this process would hand down to others: they would hold a lock among it while they live."""
+    found = []
+    for name in os.listdir("/proc/self/fd"):
+        with contextlib.suppress(OSError):  # that of the listing is gone
+            if int(name) > 2 and os.get_inheritable(int(name)):
+                found.append(int(name))
+    return found
 
 
 def is_alive(pid: int) -> bool:

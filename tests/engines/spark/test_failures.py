@@ -34,6 +34,20 @@ DAEMON_KILLED = (
     "\tat org.apache.spark.errors.SparkCoreErrors$.eofExceptionWhileReadPortNumberError(S.scala:55)\n"
     "\tat org.apache.spark.api.python.PythonWorkerFactory.startDaemon(PythonWorkerFactory.scala:382)"
 )
+_ABORTED = (
+    "Py4JJavaError: An error occurred while calling z:org.apache.spark.PythonRDD.collectAndServe.\n"
+    ": org.apache.spark.SparkException: Job aborted due to stage failure: "
+)
+EXECUTORS_KILLED = (
+    f"{_ABORTED}Task 3 in stage 17.0 failed 8 times, most recent failure: Lost task 3.7 in stage 17.0 "
+    "(TID 61) (10.0.0.11 executor 9): ExecutorLostFailure (executor 9 exited caused by one of the "
+    "running tasks) Reason: Command exited with code 137\nDriver stacktrace:\n"
+)
+PACKETS_LOST = (
+    f"{_ABORTED}ResultStage 7 (collect at job.py:1) has failed the maximum allowable number of times: 8. "
+    "Most recent failure reason:\norg.apache.spark.shuffle.MetadataFetchFailedException: Missing an output "
+    "location for shuffle 6 partition 3"
+)
 OF_JAVA = (
     "Py4JJavaError: An error occurred while calling z:org.apache.spark.PythonRDD.collectAndServe.\n"
     ": java.lang.IllegalStateException: Cannot call methods on a stopped SparkContext.\n\tat S.scala:1\n"
@@ -58,6 +72,8 @@ FULL = f"{_HEAD}No space left on device{_PLAN}"
         (READER_LATE, "a Python process did not start in time"),
         (TASKS_KILLED, "a process that runs tasks died"),
         (DAEMON_KILLED, "a process that runs tasks died"),
+        (EXECUTORS_KILLED, "executors died, one after the other"),
+        (PACKETS_LOST, "executors died, one after the other"),
         (OF_JAVA, ""),
         (OWN, ""),
         (BUG, ""),

@@ -15,6 +15,10 @@ _DEATHS = {
         r"Python worker exited unexpectedly|failed to launch worker"
         r"|EOFException occurred while reading the port number"
     ),
+    # Spark counts them until it gives up the task that was lost with each, or the stage whose packets were.
+    "executors died, one after the other": (
+        r"ExecutorLostFailure|has failed the maximum allowable number of times"
+    ),
     # A connection breaks in the code that asks the reader something.
     "the process that reads the source died": (
         r"(?s)(EOFException|SocketException|ClosedChannelException|Broken pipe|Connection reset)"

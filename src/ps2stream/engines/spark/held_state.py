@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator
 
 from pyspark import SparkContext
 
+from ps2stream.errors import FencedError, StateError
 from ps2stream.files import AnyPath
 from ps2stream.state.host_files import HostFiles
 from ps2stream.state.lease import Lease
@@ -55,4 +56,20 @@ def held_state(context: SparkContext, where: AnyPath) -> Iterator[Callable[[], S
             n_starts += 1
             return state.taken_over(lease)
 
-        yield start
+        try:
+            yield start
+        except Exception as error:
+            _raise_if_fenced(lease, error)
+            raise
+
+
+def _raise_if_fenced(lease: Lease, error: Exception) -> None:
+    """Say of a driver that was taken over that it was, however it noticed: files go that it still reads."""
+    if isinstance(error, FencedError):
+        return
+    try:
+        lease.check()
+    except FencedError as fenced:
+        raise fenced from error
+    except StateError:  # nobody can tell: the store is away
+        return

@@ -60,6 +60,23 @@ _ON_A_CLUSTER = {
     "spark.locality.wait": "3s",
     # Where most of a task's packets come from says nothing: they are small, an index is large.
     "spark.shuffle.reduceLocality.enabled": "false",
+    # A host that is cut off says nothing. Spark waits two minutes for it, and looks once a minute; a batch
+    # waits as long. After 20 s, the time-out of a lease, too, its tasks run elsewhere. A cut of few
+    # seconds, and a collection of garbage, are over before that.
+    "spark.network.timeout": "20s",
+    "spark.network.timeoutInterval": "5s",
+    "spark.executor.heartbeatInterval": "4s",
+    # Who fetches packets from such a host tries three times more, with pauses: once is enough, since the
+    # packets of a batch are made again in no time. The kernel itself tries for 7 s within these 10.
+    "spark.shuffle.io.connectionCreationTimeout": "10s",
+    "spark.shuffle.io.maxRetries": "1",
+    "spark.shuffle.io.retryWait": "1s",
+    # A task is not to blame for the hosts that it was lost with, nor a stage for the packets: several may go
+    # while a batch runs. What fails for another reason fails as often, within seconds.
+    "spark.task.maxFailures": "8",
+    "spark.stage.maxConsecutiveAttempts": "8",
+    # YARN and Kubernetes end a job after so many lost executors in all its life; a stream lives long.
+    "spark.executor.failuresValidityInterval": "1h",
 }
 
 

@@ -1,0 +1,52 @@
+"""Make the table of a report from the lines that campaigns have written.
+
+python tests/engines/spark/faults/table.py docs/faults.jsonl
+"""
+
+from __future__ import annotations
+
+import json
+import statistics
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+#: What each kind of fault is, in the order of the table.
+_WORDS = {
+    "none": "nothing",
+    "python": "a Python process is killed",
+    "executor": "an executor is killed",
+    "worker": "Spark's worker process of a host is killed",
+    "host": "a host is killed; it may come back with an empty disk",
+    "driver": "the driver is killed",
+    "jvm": "the driver's JVM is killed",
+    "pause": "the driver is paused; another takes over",
+    "cut-5": "a host is cut off for 5 s",
+    "cut-40": "a host is cut off for 40 s",
+    "store": "the store is killed, and away for up to 8 s",
+    "store-cut-40": "the store is cut off for 40 s",
+    "master": "Spark's master is killed, and away for up to 8 s",
+    "kafka": "the broker is killed, and away for up to 8 s",
+}
+
+
+def read(path: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in path.read_text().splitlines()]
+
+
+def table_of(campaigns: Iterable[dict[str, Any]]) -> str:
+    """Return a table in Markdown: how often each kind of fault was made, and how long going on took."""
+    times: dict[str, list[float]] = {}
+    for campaign in campaigns:
+        for row in campaign["faults"]:
+            times.setdefault(row["kind"], []).append(row["to_go_on_s"])
+    lines = ["| fault | times | seconds to go on: median | worst |", "|---|---|---|---|"]
+    for kind, words in _WORDS.items():
+        if found := times.get(kind):
+            lines.append(f"| {words} | {len(found)} | {statistics.median(found):.1f} | {max(found):.1f} |")
+    return "\n".join(lines)
+
+
+if __name__ == "__main__":
+    print(table_of(read(Path(sys.argv[1]))))
