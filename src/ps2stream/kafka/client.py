@@ -37,28 +37,30 @@ class Kafka:
 
     def consumer(self, **settings: str | int | bool) -> Consumer:
         """Return a consumer that sees what was committed, and nothing else."""
-        defaults = {
-            "enable.auto.commit": False,
-            "isolation.level": "read_committed",
-            "auto.offset.reset": "error",
-            "allow.auto.create.topics": False,
+        usual = {
             "fetch.wait.max.ms": 50,
             # A batch waits for its records: the client's second between two attempts would be most of it.
             "fetch.error.backoff.ms": 20,
             "fetch.queue.backoff.ms": 1,
         }
+        fixed = {
+            "enable.auto.commit": False,
+            "isolation.level": "read_committed",
+            "auto.offset.reset": "error",
+            "allow.auto.create.topics": False,
+        }
         with self.telling("connect"):
-            return Consumer(self._settings({**defaults, **_dotted(settings)}))
+            return Consumer(self._settings(usual, {**fixed, **_dotted(settings)}))
 
     def producer(self, **settings: str | int | bool) -> Producer:
         """Return a producer whose records arrive once and in order."""
-        defaults = {"enable.idempotence": True, "linger.ms": 5, "compression.type": "lz4"}
+        usual = {"linger.ms": 5, "compression.type": "lz4"}
         with self.telling("connect"):
-            return Producer(self._settings({**defaults, **_dotted(settings)}))
+            return Producer(self._settings(usual, {"enable.idempotence": True, **_dotted(settings)}))
 
     def admin(self) -> AdminClient:
         with self.telling("connect"):
-            return AdminClient(self._settings({}))
+            return AdminClient(self._settings({}, {"allow.auto.create.topics": False}))
 
     @contextlib.contextmanager
     def telling(self, doing: str) -> Iterator[None]:
@@ -68,13 +70,18 @@ class Kafka:
         except KafkaException as error:
             raise BrokerError(f"cannot {doing} at Kafka {self.servers}: {reason_of(error)}") from error
 
-    def _settings(self, own: dict[str, Any]) -> dict[str, Any]:
+    def _settings(self, usual: dict[str, Any], fixed: dict[str, Any]) -> dict[str, Any]:
+        """Return all settings: the file may replace usual ones, but not what delivery rests on.
+
+        A ``group.id`` of the file, for example, would be that of all parts of all batches.
+        """
         given = {} if self.properties is None else read_properties(Path(self.properties))
         # What the client prints about brokers that are away, or about being fenced, is for whoever waits.
         return {
             "client.id": "ps2stream",
-            **own,
+            **usual,
             **given,
+            **fixed,
             "bootstrap.servers": self.servers,
             "logger": _SILENT,
             "error_cb": _ignored,

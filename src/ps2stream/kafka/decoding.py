@@ -3,7 +3,8 @@
 A value is a packet if it begins as an Arrow IPC stream does, else it is JSON. Publications that come as plain
 JSON objects, the usual case, are read by Arrow's own reader, all at once; what that cannot take (GeoJSON, ids
 that are numbers, what is no JSON) is read one by one, by the rules of ``model/records.py``. Both ways come to
-the same. What cannot be read is rejected with the place of the record, and the others go on.
+the same: which of them a record goes depends on what else has come with it, and whoever reads it again must
+find the same events. What cannot be read is rejected with the place of the record, and the others go on.
 """
 
 from __future__ import annotations
@@ -28,6 +29,7 @@ from ps2stream.model.records import (
     objects_in,
     publication_row,
     subscription_row,
+    unsubscription_row,
 )
 from ps2stream.model.schemas import PUBLICATIONS, PUBLISH, SUBSCRIBE, UNSUBSCRIBE, UPDATES, empty
 
@@ -37,6 +39,9 @@ _PLAIN = pa.schema([*(field for field in PUBLICATIONS if field.name != "seq"), (
 #: Fewer records than this are not halved to find the one that Arrow's reader does not like.
 _FEW = 32
 _MAX_BLOCK_BYTES = 1 << 28
+#: Python's reader of JSON refuses numbers of more digits, and nests no deeper than some hundred levels.
+_MAX_PLAIN_BYTES = 4_000
+_MAX_PLAIN_BRACKETS = 200
 
 _Rejected = tuple[int | None, str | None, str | None, str]
 _RowOf = Callable[[object], Row]
@@ -119,6 +124,7 @@ def _add_packet(record: Record, place: NumberedSpan, schema: pa.Schema, parts: _
     try:
         with pa.ipc.open_stream(record.value) as reader:
             table = reader.read_all()
+        table.validate(full=True)  # what is read of a false one would be any memory of the process
         if table.num_rows > MAX_ROWS:
             raise BadRecordError(f"a packet must have at most {MAX_ROWS:,} rows; got {table.num_rows:,}")
         first = place.seq(record.offset)
@@ -153,11 +159,11 @@ def _add_plain(records: Sequence[Record], place: NumberedSpan, parts: _Parts) ->
 
 def _read_plain(values: list[bytes | None]) -> pa.Table | None:
     """Read plain objects by Arrow's reader; None where one of them is something else."""
-    if not all(values):
+    if not all(map(_may_be_plain, values)):
         return None
     block = b"\n".join(values)  # type: ignore[arg-type]
-    # A value of several lines could be two objects, or none, and all behind it would be another's.
-    if len(block) > _MAX_BLOCK_BYTES or block.count(b"\n") != len(values) - 1:
+    # Arrow's reader ends at a zero, and takes strings that are no UTF-8.
+    if len(block) > _MAX_BLOCK_BYTES or b"\0" in block or not _is_utf8(block):
         return None
     options = pj.ParseOptions(explicit_schema=_PLAIN, unexpected_field_behavior="ignore")
     reading = pj.ReadOptions(use_threads=False, block_size=len(block) + 1)
@@ -167,7 +173,29 @@ def _read_plain(values: list[bytes | None]) -> pa.Table | None:
         return None
     if table.num_rows != len(values) or table.column("type").null_count != len(values):
         return None
+    if not all(pc.all(pc.is_finite(table.column(name))).as_py() is not False for name in ("lat", "lon")):
+        return None  # one of hundreds of digits, perhaps, which is no number to Python
     return table
+
+
+def _may_be_plain(value: bytes | None) -> bool:
+    """Say whether a value can be nothing but objects, so that as many rows as values are one of each.
+
+    Between a bracket that closes and one that opens no JSON goes on: where values are joined, rows end.
+    """
+    if value is None or not (value.startswith(b"{") and value.endswith(b"}")):
+        return False
+    if len(value) <= _MAX_PLAIN_BRACKETS:
+        return True
+    return len(value) <= _MAX_PLAIN_BYTES and value.count(b"[") + value.count(b"{") <= _MAX_PLAIN_BRACKETS
+
+
+def _is_utf8(block: bytes) -> bool:
+    try:
+        block.decode()
+    except UnicodeDecodeError:
+        return False
+    return True
 
 
 def _add_objects(record: Record, place: NumberedSpan, schema: pa.Schema, parts: _Parts) -> None:
@@ -207,7 +235,7 @@ def update_row(value: object) -> Row:
     id = value.get("id") if isinstance(value, dict) else None
     if not isinstance(id, str):
         raise BadRecordError("the id of an unsubscribe must be a string")
-    return {"op": UNSUBSCRIBE, "id": id}
+    return {"op": UNSUBSCRIBE, **unsubscription_row(id)}
 
 
 def _without_value(record: Record, schema: pa.Schema) -> Row:

@@ -8,6 +8,7 @@ connect, as long as a small batch; a process keeps those that are free.
 from __future__ import annotations
 
 import contextlib
+import os
 import threading
 import time
 from collections.abc import Iterator
@@ -22,7 +23,8 @@ from ps2stream.kafka.client import PATIENCE_S, Kafka
 _AT_ONCE = 10_000
 _POLL_S = 1.0
 
-_free: dict[Kafka, list[Consumer]] = {}
+#: By process, too: a client does not survive a fork.
+_free: dict[tuple[int, Kafka], list[Consumer]] = {}
 _free_lock = threading.Lock()
 
 
@@ -51,7 +53,7 @@ class Record(NamedTuple):
 def lent(kafka: Kafka) -> Iterator[Consumer]:
     """Lend a consumer that nobody else uses; one that failed is not used again."""
     with _free_lock:
-        consumers = _free.setdefault(kafka, [])
+        consumers = _free.setdefault((os.getpid(), kafka), [])
         consumer = consumers.pop() if consumers else None
     if consumer is None:
         consumer = kafka.consumer(group_id="ps2stream", enable_partition_eof=True)
@@ -114,8 +116,7 @@ def _within(messages: list[Message], span: Span) -> tuple[list[Record], bool]:
     """Return the records that are in a span, and whether there can be no more of them."""
     records: list[Record] = []
     for message in messages:
-        error, offset = message.error(), message.offset()
-        assert offset is not None  # of what was consumed it is known
+        error, offset = message.error(), message.offset() or 0
         if error is not None:
             if error.code() == KafkaError._PARTITION_EOF and offset >= span.end:
                 return records, True

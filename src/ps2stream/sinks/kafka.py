@@ -20,7 +20,7 @@ import pyarrow as pa
 from ps2stream.arrays import Int64s
 from ps2stream.errors import StateError
 from ps2stream.kafka.claims import claim
-from ps2stream.kafka.delivering import deliver
+from ps2stream.kafka.delivering import deliver, forget
 from ps2stream.kafka.reading import ends_of
 from ps2stream.kafka.sending import Outgoing
 from ps2stream.kafka.topics import Topics
@@ -70,9 +70,10 @@ class KafkaSink:
         """Do nothing: a topic can be read as it is."""
 
     def clear(self) -> None:
-        """Delete what an earlier job delivered, and its claim."""
+        """Delete what an earlier job delivered and wrote down, and its claim."""
+        forget(self.topics)
         ends = {}
-        for topic in (self.topics.matches, self.topics.rejected, self.topics.job):
+        for topic in (self.topics.matches, self.topics.rejected, self.topics.positions, self.topics.job):
             partitions = range(self.topics.n_partitions(topic))
             for number, (_, end) in enumerate(ends_of(self.topics.kafka, topic, partitions)):
                 ends[topic, number] = end
