@@ -81,7 +81,8 @@ def test_a_trimmed_range_is_an_error_and_the_first_offset_is_known(topics: Topic
     assert values_in(topics, span(topics, 3, 6)) == ["d", "e", "f"]
 
 
-def test_a_topic_that_does_not_exist_is_an_error(topics: Topics) -> None:
+def test_a_topic_that_does_not_exist_is_an_error(topics: Topics, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(reading, "PATIENCE_S", 1.0)
     with pytest.raises(BrokerError):
         list(read(topics.kafka, Span(f"{topics.prefix}.none", 0, 0, 1)))
     with pytest.raises(BrokerError):

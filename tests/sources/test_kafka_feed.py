@@ -167,8 +167,8 @@ def test_what_was_deleted_before_it_was_read_is_told_and_the_rest_is_read(topics
     reasons = [
         reason
         for source in sources
-        for part in (*source.updates(), *source.publications())
-        for reason in part.rejected.column("reason").to_pylist()
+        for _, rejected in (*source.updates(), *source.publications())
+        for reason in rejected.column("reason").to_pylist()
     ]
     gone = f"of {topics.publications} were deleted before they were read"
     assert [f"records 0 to 3 of partition 0 {gone}" in reason for reason in reasons].count(True) >= 1
