@@ -19,6 +19,7 @@ from ps2stream.kafka.client import Kafka
 from ps2stream.kafka.delivering import deliver
 from ps2stream.kafka.sending import Outgoing
 from ps2stream.kafka.topics import Topics
+from waiting import HANG_S
 
 STEPS = (
     "init_transactions",
@@ -41,6 +42,11 @@ def start(topics: Topics, first: int, last: int, step: str = "") -> subprocess.P
     return subprocess.Popen(command, stdout=subprocess.PIPE)
 
 
+def run(topics: Topics, first: int, last: int, step: str = "") -> int:
+    with start(topics, first, last, step) as process:
+        return process.wait(HANG_S)
+
+
 def _killing(step: str) -> type[Producer]:
     """Return a producer that kills its process before or after a step."""
     when, _, name = step.partition(" ")
@@ -48,6 +54,7 @@ def _killing(step: str) -> type[Producer]:
 
     def stepped(self: Any, *args: Any) -> Any:
         if when == "before":
+            kind.flush(self, 10)
             os.kill(os.getpid(), signal.SIGKILL)
         done = getattr(kind, name)(self, *args)
         if name == "produce":

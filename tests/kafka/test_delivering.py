@@ -11,7 +11,7 @@ from collections.abc import Iterator
 import pytest
 from confluent_kafka import Consumer, TopicPartition
 
-from kafka.delivering_process import PART, STEPS, records_of, start
+from kafka.delivering_process import PART, STEPS, records_of, run, start
 from ps2stream.kafka.client import Kafka
 from ps2stream.kafka.delivering import deliver, forget
 from ps2stream.kafka.ends import Ends
@@ -82,8 +82,7 @@ def test_topics_that_are_made_anew_know_nothing_of_what_was_delivered(kafka: Kaf
     deliver(topics, PART, 5, records_of(topics, 5))
     topics.delete()
     topics.create(3)
-    process = start(topics, 0, 0)
-    assert process.wait(HANG_S) == 0
+    assert run(topics, 0, 0) == 0
     assert committed(topics) == once(topics, 0)
 
 
@@ -100,7 +99,7 @@ def test_records_that_cannot_all_be_made_leave_nothing(topics: Topics) -> None:
 
 @pytest.mark.parametrize("step", ["before commit_transaction", "after commit_transaction"])
 def test_a_process_that_is_killed_around_its_commit_delivers_once(topics: Topics, step: str) -> None:
-    assert start(topics, 0, 0, step).wait(HANG_S) == -signal.SIGKILL
+    assert run(topics, 0, 0, step) == -signal.SIGKILL
     deliver(topics, PART, 0, records_of(topics, 0))
     assert committed(topics) == once(topics, 0)
 
@@ -110,15 +109,15 @@ def test_a_process_that_is_killed_around_its_commit_delivers_once(topics: Topics
 def test_a_process_that_is_killed_at_any_step_delivers_once(topics: Topics, step: str) -> None:
     deliver(topics, PART, 3, records_of(topics, 3))
     for _ in range(2):
-        assert start(topics, 4, 4, step).wait(HANG_S) == -signal.SIGKILL
-    assert start(topics, 4, 5).wait(HANG_S) == 0
+        assert run(topics, 4, 4, step) == -signal.SIGKILL
+    assert run(topics, 4, 5) == 0
     deliver(topics, PART, 4, records_of(topics, 4))
     deliver(topics, PART, 6, records_of(topics, 6))
     assert committed(topics) == once(topics, 3, 4, 5, 6)
 
 
 def test_who_reads_what_is_not_committed_may_see_more(topics: Topics) -> None:
-    assert start(topics, 0, 0, "before commit_transaction").wait(HANG_S) == -signal.SIGKILL
+    assert run(topics, 0, 0, "before commit_transaction") == -signal.SIGKILL
     deliver(topics, PART, 0, records_of(topics, 0))
     assert committed(topics) == once(topics, 0)
     assert uncommitted(topics) == once(topics, 0, 0)
@@ -126,20 +125,20 @@ def test_who_reads_what_is_not_committed_may_see_more(topics: Topics) -> None:
 
 @pytest.mark.slow
 def test_two_processes_that_deliver_the_same_batches_at_once_deliver_each_once(topics: Topics) -> None:
-    processes = [start(topics, 0, 14) for _ in range(2)]
-    assert [process.wait(HANG_S) for process in processes] == [0, 0]
+    with start(topics, 0, 14) as one, start(topics, 0, 14) as two:
+        assert (one.wait(HANG_S), two.wait(HANG_S)) == (0, 0)
     assert committed(topics) == once(topics, *range(15))
 
 
 def test_a_process_that_wakes_after_later_batches_delivers_nothing(topics: Topics) -> None:
-    asleep = start(topics, 0, 200)
-    assert asleep.stdout is not None
-    assert asleep.stdout.readline() == b"0\n"
-    os.kill(asleep.pid, signal.SIGSTOP)
-    deliver(topics, PART, 1_000, records_of(topics, 1_000))
-    before = committed(topics)
-    os.kill(asleep.pid, signal.SIGCONT)
-    assert asleep.wait(HANG_S) == 0
+    with start(topics, 0, 200) as asleep:
+        assert asleep.stdout is not None
+        assert asleep.stdout.readline() == b"0\n"
+        os.kill(asleep.pid, signal.SIGSTOP)
+        deliver(topics, PART, 1_000, records_of(topics, 1_000))
+        before = committed(topics)
+        os.kill(asleep.pid, signal.SIGCONT)
+        assert asleep.wait(HANG_S) == 0
     assert committed(topics) == before
     assert before >= once(topics, 0, 1_000)
     assert set(before.values()) == {1}

@@ -8,18 +8,39 @@ from __future__ import annotations
 
 import contextlib
 import logging
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
-from confluent_kafka import Consumer, KafkaException, Producer
+from confluent_kafka import Consumer, KafkaError, KafkaException, Producer
 from confluent_kafka.admin import AdminClient
 
 from ps2stream.errors import BrokerError, ConfigError
 
 #: How long brokers may be away before that is an error. What waits for them tries again until then.
 PATIENCE_S = 120.0
+
+_PAUSE_S = 0.05
+_PASSING = frozenset(
+    {
+        KafkaError._TRANSPORT,
+        KafkaError._ALL_BROKERS_DOWN,
+        KafkaError._TIMED_OUT,
+        KafkaError._WAIT_COORD,
+        KafkaError.NOT_LEADER_FOR_PARTITION,
+        KafkaError.LEADER_NOT_AVAILABLE,
+        KafkaError.BROKER_NOT_AVAILABLE,
+        KafkaError.REPLICA_NOT_AVAILABLE,
+        KafkaError.OFFSET_NOT_AVAILABLE,
+        KafkaError.FENCED_LEADER_EPOCH,
+        KafkaError.UNKNOWN_LEADER_EPOCH,
+        KafkaError.NETWORK_EXCEPTION,
+        KafkaError.REQUEST_TIMED_OUT,
+    }
+)
+T = TypeVar("T")
 
 _SILENT = logging.Logger("ps2stream.kafka", logging.CRITICAL + 1)
 
@@ -69,6 +90,18 @@ class Kafka:
             yield
         except KafkaException as error:
             raise BrokerError(f"cannot {doing} at Kafka {self.servers}: {reason_of(error)}") from error
+
+    def patiently(self, doing: str, ask: Callable[[], T]) -> T:
+        """Ask brokers, again while they are away or do not agree yet who leads a partition."""
+        until = time.monotonic() + PATIENCE_S
+        with self.telling(doing):
+            while True:
+                try:
+                    return ask()
+                except KafkaException as error:
+                    if error.args[0].code() not in _PASSING or time.monotonic() > until:
+                        raise
+                time.sleep(_PAUSE_S)
 
     def _settings(self, usual: dict[str, Any], fixed: dict[str, Any]) -> dict[str, Any]:
         """Return all settings: the file may replace usual ones, but not what delivery rests on.

@@ -53,10 +53,12 @@ class Ends:
         return f"cluster {cluster} (topics {ids})"
 
     def _described(self, topic: str) -> TopicDescription:
-        with self.kafka.telling(f"look for topic {topic}"):
+        def ask() -> TopicDescription:
             asked = self._admin.describe_topics(TopicCollection([topic]), request_timeout=PATIENCE_S)
             described: TopicDescription = asked[topic].result()
             return described
+
+        return self.kafka.patiently(f"look for topic {topic}", ask)
 
     def _offsets(
         self,
@@ -66,13 +68,14 @@ class Ends:
         isolation: IsolationLevel = IsolationLevel.READ_COMMITTED,
     ) -> list[int]:
         wanted = [TopicPartition(topic, number) for number in range(n_partitions)]
-        with self.kafka.telling(f"look how far {topic} goes"):
+
+        def ask() -> dict[int, int]:
             asked = self._admin.list_offsets(
-                dict.fromkeys(wanted, spec),
-                isolation_level=isolation,
-                request_timeout=PATIENCE_S,
+                dict.fromkeys(wanted, spec), isolation_level=isolation, request_timeout=PATIENCE_S
             )
-            found = {each.partition: told.result().offset for each, told in asked.items()}
+            return {each.partition: told.result().offset for each, told in asked.items()}
+
+        found = self.kafka.patiently(f"look how far {topic} goes", ask)
         if len(found) != n_partitions:
             raise BrokerError(f"Kafka {self.kafka.servers} knows {len(found)} of {n_partitions} of {topic}")
         return [found[number] for number in range(n_partitions)]

@@ -8,6 +8,7 @@ connect, as long as a small batch; a process keeps those that are free.
 from __future__ import annotations
 
 import contextlib
+import functools
 import os
 import threading
 import time
@@ -58,8 +59,7 @@ def lent(kafka: Kafka) -> Iterator[Consumer]:
     if consumer is None:
         consumer = kafka.consumer(group_id="ps2stream", enable_partition_eof=True)
     try:
-        with kafka.telling("read"):
-            yield consumer
+        yield consumer
     except BaseException:
         consumer.close()
         raise
@@ -69,11 +69,12 @@ def lent(kafka: Kafka) -> Iterator[Consumer]:
 
 def ends_of(kafka: Kafka, topic: str, partitions: range) -> list[tuple[int, int]]:
     """Return for each partition the first offset that is there, and the one after the last committed."""
-    with lent(kafka) as consumer:
-        return [
-            consumer.get_watermark_offsets(TopicPartition(topic, number), timeout=PATIENCE_S)
-            for number in partitions
-        ]
+
+    def ask(partition: int) -> tuple[int, int]:
+        with lent(kafka) as consumer:
+            return consumer.get_watermark_offsets(TopicPartition(topic, partition), timeout=PATIENCE_S)
+
+    return [kafka.patiently("read", functools.partial(ask, number)) for number in partitions]
 
 
 def first_offset(kafka: Kafka, span: Span) -> int:
@@ -86,7 +87,7 @@ def read(kafka: Kafka, span: Span) -> Iterator[list[Record]]:
     """Yield the committed records of a span, in order; it must begin with an offset that is kept."""
     if span.start >= span.end:
         return
-    with lent(kafka) as consumer:
+    with kafka.telling("read"), lent(kafka) as consumer:
         consumer.assign([TopicPartition(span.topic, span.partition, span.start)])
         for messages in _polled(consumer, kafka, span):
             records, is_done = _within(messages, span)
