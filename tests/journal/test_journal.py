@@ -3,9 +3,11 @@ from __future__ import annotations
 import multiprocessing
 import os
 import pickle
+import shutil
 import threading
 import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pyarrow as pa
@@ -284,6 +286,20 @@ def test_threads_may_share_a_journal(journal: Journal, make_events: MakeEvents) 
     found = seqs_and_ids(journal)
     assert [seq for seq, _ in found] == list(range(1, 181))
     assert len({event_id for _, event_id in found}) == 180
+
+
+def test_a_journal_has_one_identity_and_one_that_takes_its_place_has_another(tmp_path: Path) -> None:
+    with (
+        Journal.open(tmp_path / "journal", create=True, durable=False) as journal,
+        ThreadPoolExecutor(4) as pool,
+    ):
+        [identity] = {each.result() for each in [pool.submit(journal.identity) for _ in range(8)]}
+    assert identity
+    with Journal.open(tmp_path / "journal") as journal:
+        assert journal.identity() == identity
+    shutil.rmtree(tmp_path / "journal")
+    with Journal.open(tmp_path / "journal", create=True, durable=False) as journal:
+        assert journal.identity() != identity
 
 
 def test_a_closed_journal_says_so(journal: Journal, make_events: MakeEvents) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+import time
 from typing import Any
 
 import pyarrow as pa
@@ -17,6 +18,7 @@ from ps2stream.kafka.topics import Topics
 from ps2stream.model.events import as_events
 from ps2stream.model.schemas import EVENTS, PUBLISH, SUBSCRIBE
 from ps2stream.roles.packets import encode
+from waiting import HANG_S
 
 FORMS = ("json", "geojson", "arrow")
 
@@ -88,9 +90,20 @@ def ordered_events(topics: Topics) -> pa.Table:
 
 def delivered(topics: Topics, topic: str) -> list[dict[str, Any]]:
     """Return the rows of all committed records of a topic, in packets or in JSON."""
+    assert not any(Ends(topics.kafka).first(topic, topics.n_partitions(topic)))
+    return kept(topics, topic)
+
+
+def kept(topics: Topics, topic: str) -> list[dict[str, Any]]:
+    """Return the rows of those records that were not trimmed, once no transaction is open."""
     rows: list[dict[str, Any]] = []
-    for partition, end in enumerate(Ends(topics.kafka).last(topic, topics.n_partitions(topic))):
-        for records in read(topics.kafka, Span(topic, partition, 0, end)):
+    ends, n = Ends(topics.kafka), topics.n_partitions(topic)
+    until = time.monotonic() + HANG_S
+    # Brokers tell of the end of a transaction before readers see it.
+    while (last := ends.last(topic, n)) != ends.acknowledged(topic, n):
+        assert time.monotonic() < until
+    for partition, (start, end) in enumerate(zip(ends.first(topic, n), last, strict=True)):
+        for records in read(topics.kafka, Span(topic, partition, start, end)):
             for record in records:
                 assert record.value is not None
                 if record.value.startswith(b"{"):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import random
 import subprocess
@@ -135,6 +136,37 @@ def test_a_damaged_ledger_is_an_error_that_names_it(store: Store, damage: str) -
     for ask in (ledger_in(store).decided, ledger_in(store).last_seq):
         with pytest.raises(StateError, match=r"ledger\.json cannot be read"):
             ask()
+
+
+def test_a_state_is_bound_to_the_first_feed_for_good(store: Store) -> None:
+    ledger = ledger_in(store)
+    ledger.bind("journal 1")
+    ledger.begin(BatchRange(0, (0,), (7,)))
+    ledger.decide(0, None, ROUTING)
+    ledger.finish(0, 9)
+    ledger.bind("journal 1")
+    with pytest.raises(StateError, match=r"belongs to the events of journal 1; got journal 2\. Use the same"):
+        ledger_in(store).bind("journal 2")
+    assert ledger_in(store).begun() == BatchRange(0, (0,), (7,))
+
+
+def test_places_may_have_any_number_of_partitions(store: Store) -> None:
+    batch = BatchRange(3, (5, 0, 2), (6, 1, 2, 9))
+    ledger_in(store).begin(batch)
+    assert ledger_in(store).begun() == batch
+
+
+def test_a_ledger_of_an_earlier_version_has_positions_as_numbers_and_no_feed(store: Store) -> None:
+    said = {"unchanged": 4, "last_seqs": {"3": 30, "4": 40}, "begun": [5, 17, 23]}
+    store.put("ledger.json", json.dumps(said).encode())
+    ledger = ledger_in(store)
+    assert ledger.begun() == BatchRange(5, (17,), (23,))
+    assert (ledger.finished(), ledger.last_seq()) == (4, 40)
+    ledger.bind("journal 1")
+    with pytest.raises(StateError, match="journal 1"):
+        ledger.bind("topics t")
+    assert ledger_in(store).begun() == BatchRange(5, (17,), (23,))
+    assert (ledger.finished(), ledger.last_seq()) == (4, 40)
 
 
 class Killed(Exception):  # noqa: N818

@@ -42,6 +42,7 @@ class KafkaEvents:
         self._topics = topics
         self._ends = Ends(topics.kafka)
         self._positions = Positions(topics)
+        self._single: Sender | None = None
         self._sender = AtomicSender(topics.kafka, f"{topics.prefix}.publisher")
 
     def __str__(self) -> str:
@@ -50,7 +51,8 @@ class KafkaEvents:
     def append(self, events: pa.RecordBatch) -> Sequence[int | None]:
         records = list(records_of(self._topics, events))
         if len(records) == 1:  # nothing to be all of
-            Sender(self._topics.kafka).send(records)
+            self._single = self._single or Sender(self._topics.kafka)
+            self._single.send(records)
         else:
             self._sender.send(records)
         return [None] * len(records)

@@ -86,4 +86,7 @@ class KafkaMatchReader:
                 ) from error
             yield matches
         if objects:
-            yield pa.RecordBatch.from_pylist(objects, schema=MATCHES)
+            try:
+                yield pa.RecordBatch.from_pylist(objects, schema=MATCHES)
+            except (pa.ArrowException, TypeError) as error:
+                raise StateError(f"a record of {self._topics.matches} cannot be read: {error}") from error

@@ -8,18 +8,39 @@ from __future__ import annotations
 
 import contextlib
 import logging
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
-from confluent_kafka import Consumer, KafkaException, Producer
+from confluent_kafka import Consumer, KafkaError, KafkaException, Producer
 from confluent_kafka.admin import AdminClient
 
 from ps2stream.errors import BrokerError, ConfigError
 
 #: How long brokers may be away before that is an error. What waits for them tries again until then.
 PATIENCE_S = 120.0
+
+_PAUSE_S = 0.05
+_PASSING = frozenset(
+    {
+        KafkaError._TRANSPORT,
+        KafkaError._ALL_BROKERS_DOWN,
+        KafkaError._TIMED_OUT,
+        KafkaError._WAIT_COORD,
+        KafkaError.NOT_LEADER_FOR_PARTITION,
+        KafkaError.LEADER_NOT_AVAILABLE,
+        KafkaError.BROKER_NOT_AVAILABLE,
+        KafkaError.REPLICA_NOT_AVAILABLE,
+        KafkaError.OFFSET_NOT_AVAILABLE,
+        KafkaError.FENCED_LEADER_EPOCH,
+        KafkaError.UNKNOWN_LEADER_EPOCH,
+        KafkaError.NETWORK_EXCEPTION,
+        KafkaError.REQUEST_TIMED_OUT,
+    }
+)
+T = TypeVar("T")
 
 _SILENT = logging.Logger("ps2stream.kafka", logging.CRITICAL + 1)
 
@@ -37,28 +58,30 @@ class Kafka:
 
     def consumer(self, **settings: str | int | bool) -> Consumer:
         """Return a consumer that sees what was committed, and nothing else."""
-        defaults = {
-            "enable.auto.commit": False,
-            "isolation.level": "read_committed",
-            "auto.offset.reset": "error",
-            "allow.auto.create.topics": False,
+        usual = {
             "fetch.wait.max.ms": 50,
             # A batch waits for its records: the client's second between two attempts would be most of it.
             "fetch.error.backoff.ms": 20,
             "fetch.queue.backoff.ms": 1,
         }
+        fixed = {
+            "enable.auto.commit": False,
+            "isolation.level": "read_committed",
+            "auto.offset.reset": "error",
+            "allow.auto.create.topics": False,
+        }
         with self.telling("connect"):
-            return Consumer(self._settings({**defaults, **_dotted(settings)}))
+            return Consumer(self._settings(usual, {**fixed, **_dotted(settings)}))
 
     def producer(self, **settings: str | int | bool) -> Producer:
         """Return a producer whose records arrive once and in order."""
-        defaults = {"enable.idempotence": True, "linger.ms": 5, "compression.type": "lz4"}
+        usual = {"linger.ms": 5, "compression.type": "lz4"}
         with self.telling("connect"):
-            return Producer(self._settings({**defaults, **_dotted(settings)}))
+            return Producer(self._settings(usual, {"enable.idempotence": True, **_dotted(settings)}))
 
     def admin(self) -> AdminClient:
         with self.telling("connect"):
-            return AdminClient(self._settings({}))
+            return AdminClient(self._settings({}, {"allow.auto.create.topics": False}))
 
     @contextlib.contextmanager
     def telling(self, doing: str) -> Iterator[None]:
@@ -68,13 +91,30 @@ class Kafka:
         except KafkaException as error:
             raise BrokerError(f"cannot {doing} at Kafka {self.servers}: {reason_of(error)}") from error
 
-    def _settings(self, own: dict[str, Any]) -> dict[str, Any]:
+    def patiently(self, doing: str, ask: Callable[[], T]) -> T:
+        """Ask brokers, again while they are away or do not agree yet who leads a partition."""
+        until = time.monotonic() + PATIENCE_S
+        with self.telling(doing):
+            while True:
+                try:
+                    return ask()
+                except KafkaException as error:
+                    if error.args[0].code() not in _PASSING or time.monotonic() > until:
+                        raise
+                time.sleep(_PAUSE_S)
+
+    def _settings(self, usual: dict[str, Any], fixed: dict[str, Any]) -> dict[str, Any]:
+        """Return all settings: the file may replace usual ones, but not what delivery rests on.
+
+        A ``group.id`` of the file, for example, would be that of all parts of all batches.
+        """
         given = {} if self.properties is None else read_properties(Path(self.properties))
         # What the client prints about brokers that are away, or about being fenced, is for whoever waits.
         return {
             "client.id": "ps2stream",
-            **own,
+            **usual,
             **given,
+            **fixed,
             "bootstrap.servers": self.servers,
             "logger": _SILENT,
             "error_cb": _ignored,

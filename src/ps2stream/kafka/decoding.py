@@ -3,13 +3,16 @@
 A value is a packet if it begins as an Arrow IPC stream does, else it is JSON. Publications that come as plain
 JSON objects, the usual case, are read by Arrow's own reader, all at once; what that cannot take (GeoJSON, ids
 that are numbers, what is no JSON) is read one by one, by the rules of ``model/records.py``. Both ways come to
-the same. What cannot be read is rejected with the place of the record, and the others go on.
+the same: which of them a record goes depends on what else has come with it, and whoever reads it again must
+find the same events. What cannot be read is rejected with the place of the record, and the others go on.
 """
 
 from __future__ import annotations
 
 import io
+import itertools
 from collections.abc import Callable, Iterable, Sequence
+from enum import Enum, auto
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -28,15 +31,19 @@ from ps2stream.model.records import (
     objects_in,
     publication_row,
     subscription_row,
+    unsubscription_row,
 )
 from ps2stream.model.schemas import PUBLICATIONS, PUBLISH, SUBSCRIBE, UNSUBSCRIBE, UPDATES, empty
 
 #: How an Arrow IPC stream begins; no JSON text does.
 _ARROW = b"\xff\xff\xff\xff"
 _PLAIN = pa.schema([*(field for field in PUBLICATIONS if field.name != "seq"), ("type", pa.string())])
-#: Fewer records than this are not halved to find the one that Arrow's reader does not like.
+#: This many records are read one by one, where Arrow's reader does not like one of them or would take longer.
 _FEW = 32
 _MAX_BLOCK_BYTES = 1 << 28
+#: Python's reader of JSON refuses numbers of more digits, and nests no deeper than some hundred levels.
+_MAX_PLAIN_BYTES = 4_000
+_MAX_PLAIN_BRACKETS = 200
 
 _Rejected = tuple[int | None, str | None, str | None, str]
 _RowOf = Callable[[object], Row]
@@ -56,42 +63,52 @@ class _Parts(NamedTuple):
     rejected: list[_Rejected]
 
 
+class _Form(Enum):
+    """How a record may be read."""
+
+    PACKET = auto()
+    PLAIN = auto()  # by Arrow's reader of JSON, as far as can be told from outside
+    OTHER = auto()
+
+
 def decode_publications(records: Sequence[Record], place: NumberedSpan) -> Decoded:
     """Decode records of the publications' topic; one without an id is named after its place."""
     parts = _Parts([], [])
-    for is_packet, run in _runs(records):
-        if is_packet:
+    for form, run in itertools.groupby(records, lambda record: _form_of(record.value)):
+        if form is _Form.PACKET:
             for record in run:
                 _add_packet(record, place, PUBLICATIONS, parts)
+        elif form is _Form.PLAIN:
+            _add_plain(list(run), place, parts)
         else:
-            _add_plain(run, place, parts)
+            _add_objects(run, place, PUBLICATIONS, parts)
     return _named(_decoded(parts, PUBLICATIONS, PUBLISH), place)
 
 
 def decode_updates(records: Sequence[Record], place: NumberedSpan) -> Decoded:
     """Decode records of the updates' topic; one with a key and without a value ends the subscription."""
     parts = _Parts([], [])
-    for record in records:
-        if record.value is not None and record.value.startswith(_ARROW):
-            _add_packet(record, place, UPDATES, parts)
+    for is_packet, run in itertools.groupby(records, lambda record: (record.value or b"").startswith(_ARROW)):
+        if is_packet:
+            for record in run:
+                _add_packet(record, place, UPDATES, parts)
         else:
-            _add_objects(record, place, UPDATES, parts)
+            _add_objects(run, place, UPDATES, parts)
     return _decoded(parts, UPDATES, None)
 
 
-def _runs(records: Sequence[Record]) -> Iterable[tuple[bool, list[Record]]]:
-    """Part records into runs of packets and of others."""
-    run: list[Record] = []
-    was_packet = False
-    for record in records:
-        is_packet = record.value is not None and record.value.startswith(_ARROW)
-        if run and is_packet != was_packet:
-            yield was_packet, run
-            run = []
-        run.append(record)
-        was_packet = is_packet
-    if run:
-        yield was_packet, run
+def _form_of(value: bytes | None) -> _Form:
+    """Say how a value may be read; a plain one can be nothing but objects.
+
+    Between a bracket that closes and one that opens no JSON goes on: where plain values are joined, rows end,
+    and as many rows as values are one of each.
+    """
+    if value is None or not (value.startswith(b"{") and value.endswith(b"}")):
+        return _Form.PACKET if value is not None and value.startswith(_ARROW) else _Form.OTHER
+    is_small = len(value) <= _MAX_PLAIN_BRACKETS or (
+        len(value) <= _MAX_PLAIN_BYTES and value.count(b"[") + value.count(b"{") <= _MAX_PLAIN_BRACKETS
+    )
+    return _Form.PLAIN if is_small and b'"type"' not in value else _Form.OTHER
 
 
 def _decoded(parts: _Parts, schema: pa.Schema, op: str | None) -> Decoded:
@@ -119,6 +136,7 @@ def _add_packet(record: Record, place: NumberedSpan, schema: pa.Schema, parts: _
     try:
         with pa.ipc.open_stream(record.value) as reader:
             table = reader.read_all()
+        table.validate(full=True)  # what is read of a false one would be any memory of the process
         if table.num_rows > MAX_ROWS:
             raise BadRecordError(f"a packet must have at most {MAX_ROWS:,} rows; got {table.num_rows:,}")
         first = place.seq(record.offset)
@@ -137,27 +155,25 @@ def _add_packet(record: Record, place: NumberedSpan, schema: pa.Schema, parts: _
 
 def _add_plain(records: Sequence[Record], place: NumberedSpan, parts: _Parts) -> None:
     """Add publications in JSON: all at once, or those halves of them that can be."""
-    table = _read_plain([record.value for record in records])
+    few = len(records) <= _FEW  # Arrow's reader takes as long to begin
+    table = None if few else _read_plain([record.value or b"" for record in records])
     if table is not None:
         seqs = pa.array(np.array([place.seq(record.offset) for record in records], np.int64))
         columns = [seqs if name == "seq" else table.column(name) for name in PUBLICATIONS.names]
         parts.batches.extend(pa.table(columns, schema=PUBLICATIONS).combine_chunks().to_batches())
-    elif len(records) > _FEW:
+    elif not few:
         half = len(records) // 2
         _add_plain(records[:half], place, parts)
         _add_plain(records[half:], place, parts)
     else:
-        for record in records:
-            _add_objects(record, place, PUBLICATIONS, parts)
+        _add_objects(records, place, PUBLICATIONS, parts)
 
 
-def _read_plain(values: list[bytes | None]) -> pa.Table | None:
+def _read_plain(values: list[bytes]) -> pa.Table | None:
     """Read plain objects by Arrow's reader; None where one of them is something else."""
-    if not all(values):
-        return None
-    block = b"\n".join(values)  # type: ignore[arg-type]
-    # A value of several lines could be two objects, or none, and all behind it would be another's.
-    if len(block) > _MAX_BLOCK_BYTES or block.count(b"\n") != len(values) - 1:
+    block = b"\n".join(values)
+    # Arrow's reader ends at a zero, and takes strings that are no UTF-8.
+    if len(block) > _MAX_BLOCK_BYTES or b"\0" in block or not _is_utf8(block):
         return None
     options = pj.ParseOptions(explicit_schema=_PLAIN, unexpected_field_behavior="ignore")
     reading = pj.ReadOptions(use_threads=False, block_size=len(block) + 1)
@@ -167,30 +183,42 @@ def _read_plain(values: list[bytes | None]) -> pa.Table | None:
         return None
     if table.num_rows != len(values) or table.column("type").null_count != len(values):
         return None
+    if not all(pc.all(pc.is_finite(table.column(name))).as_py() is not False for name in ("lat", "lon")):
+        return None  # one of hundreds of digits, perhaps, which is no number to Python
     return table
 
 
-def _add_objects(record: Record, place: NumberedSpan, schema: pa.Schema, parts: _Parts) -> None:
-    """Add the events of one record in JSON or GeoJSON."""
+def _is_utf8(block: bytes) -> bool:
+    try:
+        block.decode()
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
+def _add_objects(records: Iterable[Record], place: NumberedSpan, schema: pa.Schema, parts: _Parts) -> None:
+    """Add the events of records in JSON or GeoJSON, one record after the other."""
+    rows = [row for record in records for row in _rows_of(record, place, schema, parts)]
+    if rows:
+        parts.batches.append(pa.RecordBatch.from_pylist(rows, schema=schema))
+
+
+def _rows_of(record: Record, place: NumberedSpan, schema: pa.Schema, parts: _Parts) -> list[Row]:
     row_of: _RowOf = publication_row if schema is PUBLICATIONS else update_row
     rows: list[Row] = []
     try:
         if record.value is None:
-            rows.append(_without_value(record, schema))
-        else:
-            for number, (origin, value) in enumerate(objects_in(record.value, None)):
-                if number == MAX_ROWS:
-                    raise BadRecordError(f"a record must have at most {MAX_ROWS:,} features")
-                seq = place.seq(record.offset, number)
-                try:
-                    rows.append({**row_of(value), "seq": seq})
-                except BadRecordError as error:
-                    _reject(record, place, f"{origin}: {error}" if str(origin) else str(error), parts, number)
+            return [{**_without_value(record, schema), "seq": place.seq(record.offset)}]
+        for number, (origin, value) in enumerate(objects_in(record.value, None)):
+            if number == MAX_ROWS:
+                raise BadRecordError(f"a record must have at most {MAX_ROWS:,} features")
+            try:
+                rows.append({**row_of(value), "seq": place.seq(record.offset, number)})
+            except BadRecordError as error:
+                _reject(record, place, f"{origin}: {error}" if str(origin) else str(error), parts, number)
     except BadRecordError as error:
         _reject(record, place, str(error), parts)
-    rows = [{"seq": place.seq(record.offset), **row} for row in rows]
-    if rows:
-        parts.batches.append(pa.RecordBatch.from_pylist(rows, schema=schema))
+    return rows
 
 
 def update_row(value: object) -> Row:
@@ -207,7 +235,7 @@ def update_row(value: object) -> Row:
     id = value.get("id") if isinstance(value, dict) else None
     if not isinstance(id, str):
         raise BadRecordError("the id of an unsubscribe must be a string")
-    return {"op": UNSUBSCRIBE, "id": id}
+    return {"op": UNSUBSCRIBE, **unsubscription_row(id)}
 
 
 def _without_value(record: Record, schema: pa.Schema) -> Row:

@@ -16,6 +16,8 @@ keeps its producer from batch to batch; one that was not fenced knows by itself 
 
 from __future__ import annotations
 
+import os
+import re
 import time
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -33,6 +35,8 @@ _ASK_S = 30.0
 #: The client's queue; beyond it a caller waits.
 _QUEUE_KB = 1 << 18
 _PAUSE_S = 0.2
+#: Names of parts: without a dot, or those of a prefix that begins with another would be taken for its own.
+_PARTS = "(matches|rejected)-[^.]+"
 
 
 @dataclass(slots=True)
@@ -48,20 +52,22 @@ class _Outlet:
         self.producer.purge()
 
 
-_outlets: dict[tuple[Topics, str], _Outlet] = {}
+#: By process, too: a client does not survive a fork.
+_outlets: dict[tuple[int, Topics, str], _Outlet] = {}
 
 
 def deliver(topics: Topics, part: str, batch_id: int, records: Iterable[Outgoing]) -> None:
     """Deliver a part of a batch, unless it has been; ``records`` may be asked for again."""
     until = time.monotonic() + PATIENCE_S
     while True:
-        outlet = _outlets.pop((topics, part), None)
+        outlet = _outlets.pop((os.getpid(), topics, part), None)
+        was_kept = outlet is not None
         try:
             if outlet is None:
                 outlet = _opened(topics, part)
             if outlet.delivered < batch_id:
                 _deliver(outlet, topics, batch_id, records)
-            _outlets[topics, part] = outlet
+            _outlets[os.getpid(), topics, part] = outlet
             return
         except KafkaException as error:
             # Fenced, or the broker has gone: a new producer finds out what became of the transaction.
@@ -72,18 +78,26 @@ def deliver(topics: Topics, part: str, batch_id: int, records: Iterable[Outgoing
                     f"cannot deliver {part} of batch {batch_id} to Kafka {topics.kafka.servers}: "
                     f"{reason_of(error)}"
                 ) from error
-            time.sleep(_PAUSE_S)
+            if not was_kept:  # else another process has delivered this part since, as usual
+                time.sleep(_PAUSE_S)
         except BaseException:
             if outlet is not None:
                 outlet.close()  # with the transaction, which whoever comes next aborts
             raise
 
 
-def forget(topics: Topics, part: str) -> None:
-    """Let go of a part's producer in this process."""
-    outlet = _outlets.pop((topics, part), None)
-    if outlet is not None:
-        outlet.close()
+def forget(topics: Topics) -> None:
+    """Forget how far parts are delivered: another job begins with its first batch."""
+    for key in [key for key in _outlets if key[:2] == (os.getpid(), topics)]:
+        _outlets.pop(key).close()
+    name = re.compile(re.escape(f"{topics.prefix}.") + _PARTS)
+    with topics.kafka.telling("forget what was delivered"):
+        admin = topics.kafka.admin()
+        listed = admin.list_consumer_groups(request_timeout=PATIENCE_S).result()
+        groups = [each.group_id for each in listed.valid if name.fullmatch(each.group_id)]
+        if groups:
+            for deleted in admin.delete_consumer_groups(groups, request_timeout=PATIENCE_S).values():
+                deleted.result()
 
 
 def _opened(topics: Topics, part: str) -> _Outlet:

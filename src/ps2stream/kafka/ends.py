@@ -32,6 +32,11 @@ class Ends:
     def last(self, topic: str, n_partitions: int) -> list[int]:
         return self._offsets(topic, n_partitions, OffsetSpec.latest())  # type: ignore[no-untyped-call]
 
+    def acknowledged(self, topic: str, n_partitions: int) -> list[int]:
+        """Return the offsets behind the last records, also of transactions that are not over."""
+        spec = OffsetSpec.latest()  # type: ignore[no-untyped-call]
+        return self._offsets(topic, n_partitions, spec, IsolationLevel.READ_UNCOMMITTED)
+
     def n_partitions(self, topic: str) -> int:
         """Return how many partitions a topic has, as it was not long ago."""
         at, known = self._known.get(topic, (0.0, 0))
@@ -40,27 +45,37 @@ class Ends:
             self._known[topic] = time.monotonic(), known
         return known
 
-    def identity(self, topic: str) -> str:
-        """Return what tells a topic from all others, also from one that is made anew under its name."""
+    def identity(self, *topics: str) -> str:
+        """Return what tells topics from all others, also from those that are made anew under their names."""
         with self.kafka.telling("look for the cluster"):
             cluster = self._admin.describe_cluster(request_timeout=PATIENCE_S).result().cluster_id
-        return f"cluster {cluster} (topic {self._described(topic).topic_id})"
+        ids = ", ".join(str(self._described(topic).topic_id) for topic in topics)
+        return f"cluster {cluster} (topics {ids})"
 
     def _described(self, topic: str) -> TopicDescription:
-        with self.kafka.telling(f"look for topic {topic}"):
+        def ask() -> TopicDescription:
             asked = self._admin.describe_topics(TopicCollection([topic]), request_timeout=PATIENCE_S)
             described: TopicDescription = asked[topic].result()
             return described
 
-    def _offsets(self, topic: str, n_partitions: int, spec: OffsetSpec) -> list[int]:
+        return self.kafka.patiently(f"look for topic {topic}", ask)
+
+    def _offsets(
+        self,
+        topic: str,
+        n_partitions: int,
+        spec: OffsetSpec,
+        isolation: IsolationLevel = IsolationLevel.READ_COMMITTED,
+    ) -> list[int]:
         wanted = [TopicPartition(topic, number) for number in range(n_partitions)]
-        with self.kafka.telling(f"look how far {topic} goes"):
+
+        def ask() -> dict[int, int]:
             asked = self._admin.list_offsets(
-                dict.fromkeys(wanted, spec),
-                isolation_level=IsolationLevel.READ_COMMITTED,
-                request_timeout=PATIENCE_S,
+                dict.fromkeys(wanted, spec), isolation_level=isolation, request_timeout=PATIENCE_S
             )
-            found = {each.partition: told.result().offset for each, told in asked.items()}
+            return {each.partition: told.result().offset for each, told in asked.items()}
+
+        found = self.kafka.patiently(f"look how far {topic} goes", ask)
         if len(found) != n_partitions:
             raise BrokerError(f"Kafka {self.kafka.servers} knows {len(found)} of {n_partitions} of {topic}")
         return [found[number] for number in range(n_partitions)]

@@ -20,6 +20,7 @@ from ps2stream.kafka.topics import Topics
 
 #: Offsets have gaps of one where the client commits; some more are read at once, and kept.
 _AT_ONCE = 64
+_MOST_KEPT = 4_096
 
 
 class SettledBatch(NamedTuple):
@@ -100,6 +101,8 @@ class Positions:
         if offset not in self._kept:
             first = max(self._ends.first(self.topics.positions, 1)[0], offset - _AT_ONCE + 1)
             span = Span(self.topics.positions, 0, first, offset + 1)
+            if len(self._kept) > _MOST_KEPT:
+                self._kept.clear()
             for records in read(self.topics.kafka, span):
                 for record in records:
                     self._kept[record.offset] = _batch_of(record.value or b"", self.topics)

@@ -8,6 +8,8 @@ connect, as long as a small batch; a process keeps those that are free.
 from __future__ import annotations
 
 import contextlib
+import functools
+import os
 import threading
 import time
 from collections.abc import Iterator
@@ -22,7 +24,8 @@ from ps2stream.kafka.client import PATIENCE_S, Kafka
 _AT_ONCE = 10_000
 _POLL_S = 1.0
 
-_free: dict[Kafka, list[Consumer]] = {}
+#: By process, too: a client does not survive a fork.
+_free: dict[tuple[int, Kafka], list[Consumer]] = {}
 _free_lock = threading.Lock()
 
 
@@ -51,13 +54,12 @@ class Record(NamedTuple):
 def lent(kafka: Kafka) -> Iterator[Consumer]:
     """Lend a consumer that nobody else uses; one that failed is not used again."""
     with _free_lock:
-        consumers = _free.setdefault(kafka, [])
+        consumers = _free.setdefault((os.getpid(), kafka), [])
         consumer = consumers.pop() if consumers else None
     if consumer is None:
         consumer = kafka.consumer(group_id="ps2stream", enable_partition_eof=True)
     try:
-        with kafka.telling("read"):
-            yield consumer
+        yield consumer
     except BaseException:
         consumer.close()
         raise
@@ -67,11 +69,12 @@ def lent(kafka: Kafka) -> Iterator[Consumer]:
 
 def ends_of(kafka: Kafka, topic: str, partitions: range) -> list[tuple[int, int]]:
     """Return for each partition the first offset that is there, and the one after the last committed."""
-    with lent(kafka) as consumer:
-        return [
-            consumer.get_watermark_offsets(TopicPartition(topic, number), timeout=PATIENCE_S)
-            for number in partitions
-        ]
+
+    def ask(partition: int) -> tuple[int, int]:
+        with lent(kafka) as consumer:
+            return consumer.get_watermark_offsets(TopicPartition(topic, partition), timeout=PATIENCE_S)
+
+    return [kafka.patiently("read", functools.partial(ask, number)) for number in partitions]
 
 
 def first_offset(kafka: Kafka, span: Span) -> int:
@@ -84,7 +87,7 @@ def read(kafka: Kafka, span: Span) -> Iterator[list[Record]]:
     """Yield the committed records of a span, in order; it must begin with an offset that is kept."""
     if span.start >= span.end:
         return
-    with lent(kafka) as consumer:
+    with kafka.telling("read"), lent(kafka) as consumer:
         consumer.assign([TopicPartition(span.topic, span.partition, span.start)])
         for messages in _polled(consumer, kafka, span):
             records, is_done = _within(messages, span)
@@ -114,8 +117,7 @@ def _within(messages: list[Message], span: Span) -> tuple[list[Record], bool]:
     """Return the records that are in a span, and whether there can be no more of them."""
     records: list[Record] = []
     for message in messages:
-        error, offset = message.error(), message.offset()
-        assert offset is not None  # of what was consumed it is known
+        error, offset = message.error(), message.offset() or 0
         if error is not None:
             if error.code() == KafkaError._PARTITION_EOF and offset >= span.end:
                 return records, True

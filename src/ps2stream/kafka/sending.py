@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import contextlib
 import uuid
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
-from confluent_kafka import KafkaError, Message, Producer
+from confluent_kafka import KafkaError, KafkaException, Message, Producer
 
 from ps2stream.errors import BrokerError
 from ps2stream.kafka.client import PATIENCE_S, Kafka
 
 #: The client chooses the partition.
 _BY_KEY = -1
+_ABORT_S = 5.0
 
 OnDelivery = Callable[[KafkaError | None, Message], None]
 
@@ -61,10 +63,16 @@ class AtomicSender:
         with self.kafka.telling("write"):
             producer, self._producer = self._producer or self._opened(), None
             producer.begin_transaction()
-            for record in records:
-                produce(producer, record)
-            producer.commit_transaction(PATIENCE_S)
-            self._producer = producer  # one that failed is not used again; brokers abort what it left open
+            try:
+                for record in records:
+                    produce(producer, record)
+                producer.commit_transaction(PATIENCE_S)
+            except BaseException:
+                # Left open, it would hold up all readers until brokers abort it.
+                with contextlib.suppress(KafkaException):
+                    producer.abort_transaction(_ABORT_S)
+                raise
+            self._producer = producer  # one that failed is not used again
 
     def _opened(self) -> Producer:
         # A name of its own: whoever else writes must not be fenced.

@@ -20,8 +20,8 @@ import pyarrow as pa
 from ps2stream.arrays import Int64s
 from ps2stream.errors import StateError
 from ps2stream.kafka.claims import claim
-from ps2stream.kafka.delivering import deliver
-from ps2stream.kafka.reading import ends_of
+from ps2stream.kafka.delivering import deliver, forget
+from ps2stream.kafka.ends import Ends
 from ps2stream.kafka.sending import Outgoing
 from ps2stream.kafka.topics import Topics
 from ps2stream.roles.packets import encode
@@ -70,11 +70,12 @@ class KafkaSink:
         """Do nothing: a topic can be read as it is."""
 
     def clear(self) -> None:
-        """Delete what an earlier job delivered, and its claim."""
-        ends = {}
-        for topic in (self.topics.matches, self.topics.rejected, self.topics.job):
-            partitions = range(self.topics.n_partitions(topic))
-            for number, (_, end) in enumerate(ends_of(self.topics.kafka, topic, partitions)):
+        """Delete what an earlier job delivered and wrote down, and its claim."""
+        forget(self.topics)
+        ends, looked = {}, Ends(self.topics.kafka)
+        for topic in (self.topics.matches, self.topics.rejected, self.topics.positions, self.topics.job):
+            # Also what readers do not see yet.
+            for number, end in enumerate(looked.acknowledged(topic, self.topics.n_partitions(topic))):
                 ends[topic, number] = end
         self.topics.trim(ends)
 

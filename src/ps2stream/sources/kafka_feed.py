@@ -4,11 +4,17 @@
 the end of the updates then: an update that was acknowledged before a publication was sent is in the same
 batch or in an earlier one, and the updates of a batch come before its publications. Where there are more
 updates than a batch should have, it has nothing else.
+
+An update that is acknowledged need not be committed for readers yet: brokers tell a publisher that its
+transaction is over before they have marked it, and the open transaction of somebody else holds up what lies
+behind it. So publications wait until all updates can be read that were acknowledged when their ends were
+asked for.
 """
 
 from __future__ import annotations
 
 import json
+import operator
 import time
 from dataclasses import dataclass, field
 
@@ -37,6 +43,7 @@ class KafkaFeed:
     _n_wanted: int = 0  # events of it
     _looked_at: float = 0.0
     _unseen_at: float = 0.0
+    _held: tuple[list[int], int] | None = None  # ends of publications, and of the updates they wait for
 
     def __post_init__(self) -> None:
         self._ends = Ends(self.topics.kafka)
@@ -44,7 +51,8 @@ class KafkaFeed:
 
     @property
     def identity(self) -> str:
-        return f"topics {self.topics.prefix}.* of {self._ends.identity(self.topics.updates)}"
+        of = self._ends.identity(self.topics.updates, self.topics.publications)
+        return f"topics {self.topics.prefix}.* of {of}"
 
     def beginning(self) -> Offsets:
         return (
@@ -54,8 +62,7 @@ class KafkaFeed:
 
     def end_within(self, after: Offsets, n_events: int) -> Offsets:
         self._unseen_at, self._looked_at = self._looked_at or time.time(), time.time()
-        publications = self._ends.last(self.topics.publications, self._n_partitions())
-        (updates,) = self._ends.last(self.topics.updates, 1)
+        publications, updates = self._readable(after)
         after = padded(after, 1 + len(publications))
         most = min(n_events, self._most_records)
         self._n_wanted = n_events
@@ -84,6 +91,19 @@ class KafkaFeed:
             per_record = max(1.0, n_events / self._n_records)
             fitting = max(1, int(self._n_wanted / per_record))
             self._most_records = min(fitting, self._most_records * _GROWTH)
+
+    def _readable(self, after: Offsets) -> tuple[list[int], int]:
+        """Return ends of publications, and an end of updates that is behind all that come before those."""
+        if self._held is None:
+            publications = self._ends.last(self.topics.publications, self._n_partitions())
+            if any(map(operator.gt, publications, padded(after[1:], len(publications)))):
+                (acknowledged,) = self._ends.acknowledged(self.topics.updates, 1)
+                self._held = publications, acknowledged
+        (updates,) = self._ends.last(self.topics.updates, 1)
+        if self._held is None or updates < self._held[1]:
+            return list(after[1:]), updates
+        (publications, _), self._held = self._held, None
+        return publications, updates
 
     def _n_partitions(self) -> int:
         """Return how many partitions the publications have; some may be added while a stream runs."""
