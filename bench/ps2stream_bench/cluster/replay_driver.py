@@ -2,7 +2,7 @@
 
     python -m ps2stream_bench.cluster.replay_driver '{"events": FILE, ...}'      # prints a list of one row
 
-With ``"lose": true`` the host of the largest worker is killed amid the matching.
+With ``"lose": true`` the host of the largest worker is killed between two batches, amid the matching.
 """
 
 from __future__ import annotations
@@ -12,9 +12,8 @@ import os
 import subprocess
 import sys
 import tempfile
-import threading
 import time
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -35,8 +34,6 @@ from ps2stream_bench.results import Row
 
 #: Of the publications, those that are matched before a host is lost.
 _LOST_AFTER = 0.3
-#: After the end of a batch, for the next to be under way.
-_AMID_S = 0.5
 
 
 class Moment(NamedTuple):
@@ -65,7 +62,6 @@ class Course:
     asked: dict[str, Any]
     loaded: Moment | None = None
     lost: Loss | None = None
-    _killing: list[threading.Thread] = field(default_factory=list)
 
     def on_progress(self, tally: Tally) -> None:
         """Take the last moment before anything was matched; then, if asked to, lose a host."""
@@ -75,8 +71,8 @@ class Course:
         if self.asked.get("lose") and not self.lost and tally.n_publications >= enough:
             # Copied, as it goes on counting: every worker is built once, when its first batch comes.
             self.lost = Loss(len(tally.latencies), replace(_largest(tally)))
-            self._killing.append(threading.Thread(target=self._kill, name="losing a host"))
-            self._killing[0].start()
+            command = [sys.executable, self.asked["testbed"], "cluster", "kill", self.lost.worker.host]
+            subprocess.run(command, check=True, stdout=sys.stderr)
 
     def now(self, tally: Tally) -> Moment:
         return Moment(
@@ -86,12 +82,6 @@ class Course:
             self.times.read(),
             traffic_of(self.members),
         )
-
-    def _kill(self) -> None:
-        assert self.lost is not None
-        time.sleep(_AMID_S)
-        command = [sys.executable, self.asked["testbed"], "cluster", "kill", self.lost.worker.host]
-        subprocess.run(command, check=True, stdout=sys.stderr)
 
 
 def main() -> None:
@@ -133,12 +123,12 @@ def _replayed(asked: dict[str, Any], course: Course, home: Path) -> Row:
         "n_matches": matches.num_rows,
         "fingerprint": fingerprint(matches),
         "n_moves": sum(worker.n_moves for worker in done.tally.workers),
-        **_between(course.loaded, ended),
-        **_after_the_loss(course.lost, done.tally),
+        **between(course.loaded, ended),
+        **after_the_loss(course.lost, done.tally),
     }
 
 
-def _between(loaded: Moment, ended: Moment) -> Row:
+def between(loaded: Moment, ended: Moment) -> Row:
     """Return what matching took: seconds by kind and by place, bytes a batch."""
     n_batches = max(ended.n_batches - loaded.n_batches, 1)
     used = since(loaded.seconds, ended.seconds)
@@ -163,7 +153,7 @@ def _between(loaded: Moment, ended: Moment) -> Row:
     return row
 
 
-def _after_the_loss(lost: Loss | None, tally: Tally) -> Row:
+def after_the_loss(lost: Loss | None, tally: Tally) -> Row:
     """Return what became of the largest worker of the host that was lost, if one was."""
     if lost is None:
         return {}

@@ -168,9 +168,10 @@ time of every process, from the system's own counts, the seconds of processes th
 counters, HTTP and TCP included; *to hosts* is what comes to all of them, from the store, the driver and
 each other.
 
-For the loss of a host all subscriptions belong to one worker. Amid the matching all processes of its host
-are killed; Spark notices, the worker moves to the other host, where its index is built from the log in the
-store. The longest batch after the loss has the time until Spark noticed in it, and what was done twice."""
+For the loss of a host all subscriptions belong to one worker. Amid the matching, between two batches, all
+processes of its host are killed; Spark notices, the worker moves to the other host, where its index is
+built from the log in the store. The longest batch after the loss has the time until Spark noticed in it,
+and what was done twice."""
 
 _DIFFERS = """\
 With more hosts each tuple costs more: each has Java and Python processes of its own, a copy of H2 and of
