@@ -45,13 +45,7 @@ def rows_of(driver: str, asked: Mapping[str, Any], hosts: Hosts, tool: Path = TO
         )
     module = f"{__package__}.{driver}"
     told = json.dumps({**asked, "testbed": str(tool)})
-    done = subprocess.run(
-        [*_command(tool, hosts), "--", sys.executable, "-m", module, told],
-        env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    done = _ended([*_command(tool, hosts), "--", sys.executable, "-m", module, told])
     if done.returncode == _NO_BED:
         raise UnavailableError(done.stderr.strip().removeprefix("[cluster] "))
     if done.returncode:
@@ -64,3 +58,22 @@ def _command(tool: Path, hosts: Hosts) -> Sequence[str]:
     sizes = ["--hosts", str(hosts.n), "--cores", str(hosts.cores), "--memory", hosts.memory]
     shared = [] if hosts.shared is None else ["--share", str(hosts.shared)]
     return [sys.executable, str(tool), "cluster", "run", *sizes, *shared]
+
+
+def _ended(command: Sequence[str]) -> subprocess.CompletedProcess[str]:
+    """Run a command to its end; if we are to end first, ask it to, and wait until it has tidied up."""
+    process = subprocess.Popen(
+        command,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    try:
+        words, complaints = process.communicate()
+    except BaseException:
+        # Killed, as subprocess.run would do it, it would leave hosts and all that runs there.
+        process.terminate()
+        process.communicate()
+        raise
+    return subprocess.CompletedProcess(command, process.returncode, words, complaints)

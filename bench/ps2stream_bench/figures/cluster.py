@@ -25,11 +25,11 @@ if TYPE_CHECKING:
 STEADY, LOSS = "steady", "loss of a host"
 HOSTS = (1, 2, 3)
 
-_N_LIVE: dict[Scale, int] = {"tiny": 500, "small": 1_000_000, "paper": 1_000_000}
-_N_PUBLICATIONS: dict[Scale, int] = {"tiny": 2_000, "small": 500_000, "paper": 2_000_000}
-_N_CORPUS: dict[Scale, int] = {"tiny": 500, "small": 200_000, "paper": 1_000_000}
-_BATCH_EVENTS: dict[Scale, int] = {"tiny": 500, "small": 100_000, "paper": 100_000}
-_N_REPETITIONS: dict[Scale, int] = {"tiny": 1, "small": 2, "paper": 3}
+_N_LIVE: dict[Scale, int] = {"tiny": 500, "small": 100_000, "paper": 1_000_000}
+_N_PUBLICATIONS: dict[Scale, int] = {"tiny": 2_000, "small": 200_000, "paper": 1_000_000}
+_N_CORPUS: dict[Scale, int] = {"tiny": 500, "small": 100_000, "paper": 200_000}
+_BATCH_EVENTS: dict[Scale, int] = {"tiny": 500, "small": 20_000, "paper": 100_000}
+_N_REPETITIONS: dict[Scale, int] = {"tiny": 1, "small": 1, "paper": 3}
 
 
 def cases(scale: Scale) -> list[Case]:

@@ -22,18 +22,17 @@ from ps2stream_bench.workloads import Corpus, publish_events, subscribe_events
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Canvas
 
-_N_LIVE: dict[Scale, int] = {"tiny": 500, "small": 1_000_000, "paper": 1_000_000}
-_N_CORPUS: dict[Scale, int] = {"tiny": 500, "small": 200_000, "paper": 1_000_000}
-#: Publications that both ways match, and those that only ours does: at scale small the join would take most
-#: of an hour for them.
+_N_LIVE: dict[Scale, int] = {"tiny": 500, "small": 100_000, "paper": 1_000_000}
+_N_CORPUS: dict[Scale, int] = {"tiny": 500, "small": 100_000, "paper": 200_000}
+#: Publications that both ways match, and those that only ours does.
 _BOTH: dict[Scale, tuple[int, ...]] = {
     "tiny": (500, 1_000),
-    "small": (50_000, 200_000, 500_000),
+    "small": (50_000, 100_000, 200_000),
     "paper": (200_000, 1_000_000, 5_000_000),
 }
-_OURS_ALONE: dict[Scale, tuple[int, ...]] = {"tiny": (2_000,), "small": (5_000_000,), "paper": ()}
-_N_REPETITIONS: dict[Scale, int] = {"tiny": 1, "small": 1, "paper": 3}
-_MEMORY: dict[Scale, str] = {"tiny": "1g", "small": "3g", "paper": "4g"}
+_OURS_ALONE: dict[Scale, tuple[int, ...]] = {"tiny": (2_000,), "small": (500_000,), "paper": ()}
+_N_REPETITIONS: dict[Scale, int] = {"tiny": 1, "small": 1, "paper": 1}
+_MEMORY: dict[Scale, str] = {"tiny": "1g", "small": "2g", "paper": "3g"}
 _N_HOSTS = 3
 
 

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import signal
+import threading
+import time
 from pathlib import Path
 
 import pytest
@@ -57,6 +61,36 @@ def test_without_a_checkout_there_is_no_bed(tmp_path: Path) -> None:
 def test_a_driver_that_fails_is_quoted(tool: Path) -> None:
     with pytest.raises(RuntimeError, match="replay_driver ended with 1: out of luck"):
         rows_of("replay_driver", {"code": 1, "complaint": "out of luck"}, Hosts(1), tool)
+
+
+def test_whoever_is_interrupted_waits_until_the_bed_is_taken_down(tool: Path, tmp_path: Path) -> None:
+    ready, tidy = tmp_path / "ready", tmp_path / "tidy"
+    tool.write_text(
+        "import pathlib, signal, sys, time\n"
+        f"def end(*signal): time.sleep(0.2); pathlib.Path({str(tidy)!r}).touch(); sys.exit(143)\n"
+        "signal.signal(signal.SIGTERM, end)\n"
+        f"pathlib.Path({str(ready)!r}).touch()\n"
+        "time.sleep(600)\n"
+    )
+
+    def interrupt() -> None:
+        while not ready.exists():
+            time.sleep(0.01)
+        os.kill(os.getpid(), signal.SIGALRM)
+
+    def stop(*told: object) -> None:
+        raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGALRM, stop)
+    try:
+        waiting = threading.Thread(target=interrupt)
+        waiting.start()
+        with pytest.raises(KeyboardInterrupt):
+            rows_of("replay_driver", {}, Hosts(1), tool)
+        waiting.join()
+    finally:
+        signal.signal(signal.SIGALRM, before)
+    assert tidy.exists()
 
 
 def test_the_tool_of_this_checkout_is_found() -> None:
