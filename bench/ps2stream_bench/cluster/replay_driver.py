@@ -120,6 +120,7 @@ def _replayed(asked: dict[str, Any], course: Course, home: Path) -> Row:
     assert course.loaded is not None
     return {
         **flat,
+        "matching_tuples_per_s": report["matching_tuples_per_s"],
         "n_matches": matches.num_rows,
         "fingerprint": fingerprint(matches),
         "n_moves": sum(worker.n_moves for worker in done.tally.workers),
@@ -159,6 +160,9 @@ def after_the_loss(lost: Loss | None, tally: Tally) -> Row:
         return {}
     worker, before = _largest(tally), lost.worker
     usual = sorted(seconds for seconds, _ in tally.latencies[: lost.n_batches])
+    after = [seconds for seconds, _ in tally.latencies[lost.n_batches :]]
+    if not after:
+        raise ValueError(f"a batch has to come after the loss of {before.host}; it came after the last")
     return {
         "lost": before.host,
         "worker_subscriptions": before.n_subscriptions,
@@ -167,7 +171,7 @@ def after_the_loss(lost: Loss | None, tally: Tally) -> Row:
         "n_rebuilds": worker.n_rebuilds - before.n_rebuilds,
         "rebuild_s": worker.rebuild_s - before.rebuild_s,
         "usual_batch_s": usual[len(usual) // 2],
-        "longest_batch_s": max(seconds for seconds, _ in tally.latencies[lost.n_batches :]),
+        "longest_batch_s": max(after),
     }
 
 

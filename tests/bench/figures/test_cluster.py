@@ -90,7 +90,7 @@ def test_a_machine_without_beds_gives_a_row_that_says_why(monkeypatch: pytest.Mo
 
 def test_beds_that_deliver_other_matches_fail_the_case(monkeypatch: pytest.MonkeyPatch) -> None:
     def answer(driver: str, asked: object, hosts: bed.Hosts) -> list[Row]:
-        return [{"n_matches": hosts.n, "fingerprint": 1, "matching_tuples_per_s": 1.0}]
+        return [{"n_matches": hosts.n, "fingerprint": 1, "wall_s": 1.0, "cpu_s": 1.0}]
 
     monkeypatch.setattr("ps2stream_bench.figures.cluster.rows_of", answer)
     context = Context(seed=1)
@@ -134,6 +134,8 @@ def test_the_first_build_of_a_worker_is_no_rebuild() -> None:
     assert (row["n_rebuilds"], row["rebuild_s"]) == (1, 4.0)
     assert (row["usual_batch_s"], row["longest_batch_s"]) == (2.0, 9.0)
     assert after_the_loss(None, tally) == {}
+    with pytest.raises(ValueError, match="a batch has to come after the loss of h2"):
+        after_the_loss(Loss(5, before), tally)
 
 
 @needs_cluster
