@@ -22,7 +22,7 @@ from ps2stream_bench.workloads import Corpus, publish_events, subscribe_events
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Canvas
 
-_N_LIVE: dict[Scale, int] = {"tiny": 500, "small": 100_000, "paper": 1_000_000}
+_N_LIVE: dict[Scale, int] = {"tiny": 5_000, "small": 100_000, "paper": 1_000_000}
 _N_CORPUS: dict[Scale, int] = {"tiny": 500, "small": 100_000, "paper": 200_000}
 #: Publications that both ways match, and those that only ours does.
 _BOTH: dict[Scale, tuple[int, ...]] = {

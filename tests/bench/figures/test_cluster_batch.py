@@ -69,11 +69,12 @@ def test_the_driver_is_given_files_with_what_the_case_names(
 ) -> None:
     def answer(driver: str, asked: dict[str, Any], hosts: bed.Hosts) -> list[Row]:
         assert (driver, hosts.n) == ("batch_driver", 3)
-        assert pq.read_metadata(asked["subscriptions"]).num_rows == 500
-        assert pq.read_metadata(asked["clauses"]).num_rows >= 500
+        n = TINY["subscriptions"]
+        assert pq.read_metadata(asked["subscriptions"]).num_rows == n
+        assert pq.read_metadata(asked["clauses"]).num_rows >= n
         for turn in asked["turns"]:
             seqs = [seq for path in turn["publications"] for seq in pq.read_table(path)["seq"].to_pylist()]
-            assert seqs == list(range(501, 501 + turn["n"]))
+            assert seqs == list(range(n + 1, n + 1 + turn["n"]))
         return [
             row_of(way, turn["n"], 1.0, repetition=turn["repetition"])
             for turn in asked["turns"]
