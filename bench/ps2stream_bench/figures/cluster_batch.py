@@ -160,10 +160,10 @@ to be the same, or the case fails. A first turn of each way is not shown.
 
 The hosts share the cores of one machine, with the store and the driver; seconds are by the clock on the
 wall, processor time is that of all processes of all hosts, the driver and the store. Where a number of
-publications has only one line, the join was not run: it would have taken too long."""
+publications has only one line, the join was not run, to keep the run short."""
 
 _DIFFERS = """\
-Loading a million subscriptions is a fixed cost of both, in other forms: ours are compiled, logged and
+Loading the subscriptions is a fixed cost of both, in other forms: ours are compiled, logged and
 indexed; the join explodes, counts and shuffles clauses. A publication then costs *match_events* a look-up
 in an index and the writing of its matches; it costs the join a row for each of its terms, which are
 shuffled and sorted."""
