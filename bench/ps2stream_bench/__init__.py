@@ -12,6 +12,7 @@ The data flows one way, and what is measured is never mixed with what is made of
     latency.py   events that arrive by a schedule, whether the engine keeps up or not;
                  microbatch_latency.py: the same for a stream on Spark
     peers/       what people use instead, on the same events
+    cluster/     drivers in beds of the test bed, and what every process and cable there did
     figures/     a module for each figure: its cases at every scale, how one is measured, what the page says
     runner.py    runs the cases that are not measured yet, in a fixed random order
     results.py   raw rows in Parquet: every repetition, with commit, machine, settings and seed

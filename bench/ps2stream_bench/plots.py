@@ -64,6 +64,16 @@ def bars(
     _plain(axes)
 
 
+def stacked(axes: Axes, groups: Sequence[str], parts: Mapping[str, Sequence[float]]) -> None:
+    """Draw a bar for each group, of the parts that it is made of, one upon the other."""
+    below = [0.0] * len(groups)
+    for index, (name, values) in enumerate(parts.items()):
+        axes.bar(range(len(groups)), values, 0.6, below, label=name, color=colour_of(name, index))
+        below = [low + value for low, value in zip(below, values, strict=True)]
+    axes.set_xticks(range(len(groups)), groups)
+    _plain(axes)
+
+
 def lines(axes: Axes, series: Mapping[str, Mapping[float, Middle]], *, marker: str = "o") -> None:
     """Draw a line for every series over its numbers, with intervals."""
     for index, (name, points) in enumerate(series.items()):

@@ -14,6 +14,7 @@ import pytest
 
 HERE = Path(__file__).parent
 ALWAYS = {
+    "cluster",
     "micro",
     "peers",
     "test_cli.py",

@@ -7,6 +7,7 @@
     numpy_scan.py         every box against every point
     str_tree.py           a shapely STRtree over the boxes
     spark_sql.py          explode to (cell, term), join, filter: what a PySpark user would write
+    spark_sql_batch.py    the same join as a job on files, for as many publications as there are
     postgresql.py, postgres_server.py   PostGIS and GIN, on a server of our own
     ps2stream_peers.py    PS2Stream, by the same contract
 

@@ -23,6 +23,8 @@ from ps2stream_bench.peers.contract import PAIRS, Restful
 #: With 100,000 Q1 subscriptions 0.25 gave a quarter more publications/s than 0.5, and 0.5 more than 1.0.
 CELL_DEGREES = 0.25
 
+_KEYS = ("cell_x", "cell_y", "term")
+
 _SETTINGS = {
     # A session of PS2Stream's own is set for packets: few and large rows. Here they are many and small.
     "spark.sql.execution.arrow.maxRecordsPerBatch": "65536",
@@ -52,46 +54,16 @@ class SparkSql(Restful):
     def load(self, subscriptions: pa.Table) -> None:
         """Explode clauses to cells and keep them in memory, one partition a core."""
         rows = self._spark.createDataFrame(clause_table(subscriptions, self._stop_words))
-        rarest = _with_rarest_term(rows)
-        columns = (
-            "subscription_seq",
-            "min_lon",
-            "min_lat",
-            "max_lon",
-            "max_lat",
-            "term",
-            F.array_remove("terms", F.col("term")).alias("others"),
-            F.explode(F.sequence(self._cell("min_lon"), self._cell("max_lon"))).alias("cell_x"),
-            "cell_y",
-        )
-        cell_ys = F.explode(F.sequence(self._cell("min_lat"), self._cell("max_lat")))
-        exploded = rarest.withColumn("cell_y", cell_ys).select(*columns)
-        self._clauses = exploded.repartition(self._n_cores, "cell_x", "cell_y", "term").cache()
+        exploded = by_cell_and_term(rows, self._cell_degrees)
+        self._clauses = exploded.repartition(self._n_cores, *_KEYS).cache()
         self._clauses.count()
 
     def match(self, publications: pa.Table) -> pa.Table:
         assert self._clauses is not None
-        stopped = F.array(*map(F.lit, self._stop_words)).cast("array<string>")
-        places = (
-            self._spark.createDataFrame(publications.select(["seq", "lon", "lat", "text"]))
-            .select(
-                F.col("seq").alias("publication_seq"),
-                "lon",
-                "lat",
-                self._cell("lon").alias("cell_x"),
-                self._cell("lat").alias("cell_y"),
-                # Terms come out distinct.
-                F.array_except(F.split(F.lower("text"), r"\W+"), stopped).alias("text_terms"),
-            )
-            .withColumn("term", F.explode("text_terms"))
-        )
+        rows = self._spark.createDataFrame(publications.select(["seq", "lon", "lat", "text"]))
+        places = looked_up(rows, self._stop_words, self._cell_degrees)
         # Publications are the small side; sent to the clauses, nothing has to be shuffled.
-        found = self._clauses.join(F.broadcast(places), ["cell_x", "cell_y", "term"]).where(
-            F.col("lon").between(F.col("min_lon"), F.col("max_lon"))
-            & F.col("lat").between(F.col("min_lat"), F.col("max_lat"))
-            & (F.size(F.array_except("others", "text_terms")) == 0)
-        )
-        pairs: pa.Table = found.select(*PAIRS.names).distinct().toArrow()
+        pairs: pa.Table = pairs_by_join(self._clauses, F.broadcast(places)).toArrow()
         return pairs.cast(PAIRS)
 
     def index_bytes(self) -> int | None:
@@ -109,8 +81,52 @@ class SparkSql(Restful):
         self.match(event_table([Publication("p", "warm up", 0.5, 0.5)], first_seq=2))
         self.close()
 
-    def _cell(self, coordinate: str) -> Column:
-        return F.floor(F.col(coordinate) / self._cell_degrees)
+
+def by_cell_and_term(clauses: DataFrame, cell_degrees: float = CELL_DEGREES) -> DataFrame:
+    """Explode clauses (schema CLAUSES) to a row for each cell of their region, with their rarest term."""
+    columns = (
+        "subscription_seq",
+        "min_lon",
+        "min_lat",
+        "max_lon",
+        "max_lat",
+        "term",
+        F.array_remove("terms", F.col("term")).alias("others"),
+        F.explode(F.sequence(_cell("min_lon", cell_degrees), _cell("max_lon", cell_degrees))).alias("cell_x"),
+        "cell_y",
+    )
+    cell_ys = F.explode(F.sequence(_cell("min_lat", cell_degrees), _cell("max_lat", cell_degrees)))
+    return _with_rarest_term(clauses).withColumn("cell_y", cell_ys).select(*columns)
+
+
+def looked_up(
+    publications: DataFrame, stop_words: Iterable[str], cell_degrees: float = CELL_DEGREES
+) -> DataFrame:
+    """Explode publications (seq, lon, lat, text) to a row for each of their terms, with their cell."""
+    stopped = F.array(*map(F.lit, stop_words)).cast("array<string>")
+    return publications.select(
+        F.col("seq").alias("publication_seq"),
+        "lon",
+        "lat",
+        _cell("lon", cell_degrees).alias("cell_x"),
+        _cell("lat", cell_degrees).alias("cell_y"),
+        # Terms come out distinct.
+        F.array_except(F.split(F.lower("text"), r"\W+"), stopped).alias("text_terms"),
+    ).withColumn("term", F.explode("text_terms"))
+
+
+def pairs_by_join(clauses: DataFrame, places: DataFrame) -> DataFrame:
+    """Join what was exploded, keep what matches (columns of PAIRS), each pair once."""
+    found = clauses.join(places, list(_KEYS)).where(
+        F.col("lon").between(F.col("min_lon"), F.col("max_lon"))
+        & F.col("lat").between(F.col("min_lat"), F.col("max_lat"))
+        & (F.size(F.array_except("others", "text_terms")) == 0)
+    )
+    return found.select(*PAIRS.names).distinct()
+
+
+def _cell(coordinate: str, cell_degrees: float) -> Column:
+    return F.floor(F.col(coordinate) / cell_degrees)
 
 
 def _with_rarest_term(clauses: DataFrame) -> DataFrame:
