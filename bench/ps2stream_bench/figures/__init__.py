@@ -24,6 +24,8 @@ MODULES: dict[str, str] = {
     "microbatch": "microbatch",
     "offered-load": "offered_load",
     "recovery": "recovery",
+    "cluster": "cluster",
+    "cluster-batch": "cluster_batch",
     "subscriptions": "subscriptions",
     "keywords": "keywords",
     "region-size": "region_size",
