@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from ps2stream.deployment.submission import Receipt
     from ps2stream.engines.inline import Outcome
     from ps2stream.errors import (
+        BrokerError,
         ConfigError,
         EngineError,
         ExpressionError,
@@ -59,6 +60,7 @@ _NAMES_OF = {
     "ps2stream.deployment.submission": ("Receipt",),
     "ps2stream.engines.inline": ("Outcome",),
     "ps2stream.errors": (
+        "BrokerError",
         "ConfigError",
         "EngineError",
         "ExpressionError",
@@ -83,6 +85,7 @@ _HOMES = {name: module for module, names in _NAMES_OF.items() for name in names}
 
 __all__ = [
     "AdjustmentSettings",
+    "BrokerError",
     "ConfigError",
     "Deployment",
     "EngineError",

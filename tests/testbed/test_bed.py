@@ -15,7 +15,7 @@ from testbed.layout import lay_out
 @pytest.fixture
 def bed(tmp_path: Path) -> Bed:
     layout = lay_out(1, IPv4Network("198.18.1.0/24"), n_hosts=2, kafka=True)
-    return Bed(tmp_path, layout, Sizes(2, "1g"), 4711, {"HOME": "/root"}, {"h1": 12})
+    return Bed(tmp_path, layout, Sizes(2, "1g"), 4711, {"HOME": "/root", "PYSPARK_PYTHON": "/usr/bin/python3"}, {"h1": 12})
 
 
 def test_a_bed_is_read_as_it_was_written(bed: Bed) -> None:
@@ -53,6 +53,6 @@ def test_a_command_is_told_where_everything_is(bed: Bed, monkeypatch: pytest.Mon
 def test_without_a_broker_none_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PS2STREAM_KAFKA", "somewhere.else:9092")
     layout = lay_out(1, IPv4Network("198.18.1.0/24"), n_hosts=1, kafka=False)
-    bed = Bed(tmp_path, layout, Sizes(2, "1g"), 4711, {}, {})
+    bed = Bed(tmp_path, layout, Sizes(2, "1g"), 4711, {"PYSPARK_PYTHON": "python3"}, {})
     assert "PS2STREAM_KAFKA" not in services(bed)
     assert "PS2STREAM_KAFKA" not in of_command(bed)
