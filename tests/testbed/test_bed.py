@@ -15,7 +15,8 @@ from testbed.layout import lay_out
 @pytest.fixture
 def bed(tmp_path: Path) -> Bed:
     layout = lay_out(1, IPv4Network("198.18.1.0/24"), n_hosts=2, kafka=True)
-    return Bed(tmp_path, layout, Sizes(2, "1g"), 4711, {"HOME": "/root", "PYSPARK_PYTHON": "/usr/bin/python3"}, {"h1": 12})
+    environment = {"HOME": "/root", "PYSPARK_PYTHON": "/usr/bin/python3"}
+    return Bed(tmp_path, layout, Sizes(2, "1g"), 4711, environment, {"h1": 12})
 
 
 def test_a_bed_is_read_as_it_was_written(bed: Bed) -> None:
