@@ -63,8 +63,7 @@ def test_what_was_dropped_is_told_and_found_no_more(events: DeploymentEvents, ho
 
 def test_it_says_where_it_is_and_can_be_closed(events: DeploymentEvents, home: Home) -> None:
     assert str(events) == f"the journal {home.journal}"
-    with events as same:
-        assert same is events
+    events.close()
     with pytest.raises(JournalError):
         events.pruned()
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from contextlib import closing
+
 import pytest
 
 from cli.jobs import Job
@@ -43,7 +45,7 @@ def test_a_snapshot_in_between_makes_it_read_again(any_home: Home, job: Job) -> 
 def test_a_pruning_in_between_makes_it_read_again(any_home: Home, job: Job) -> None:
     Deployment(any_home.directory).unsubscribe("b")
     job.process()
-    with any_home.events() as events:
+    with closing(any_home.events()) as events:
         n_reads = 0
 
         def read(state: State) -> int:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from contextlib import closing
 
 from ps2stream.cli import exit_codes
 from ps2stream.cli.interrupts import held_interrupts
@@ -19,7 +20,7 @@ def take_lines(kind: RecordKind, home: Home, descriptor: int, *, as_json: bool) 
 
     An interrupt ends the reading, not an append: all lines that came whole are appended first.
     """
-    with held_interrupts() as interrupts, home.events(create=True) as events:
+    with held_interrupts() as interrupts, closing(home.events(create=True)) as events:
         intake = Intake(kind, events, PrintedReceipts(kind, as_json))
         reader = LineReader(descriptor, lambda: interrupts)
         with summed_up(intake):
@@ -35,7 +36,7 @@ def take_lines(kind: RecordKind, home: Home, descriptor: int, *, as_json: bool) 
 def take_document(kind: RecordKind, home: Home, descriptor: int, *, as_json: bool) -> int:
     """Append the records of one JSON text; return the exit code."""
     document = b"".join(_chunks(descriptor))
-    with held_interrupts() as interrupts, home.events(create=True) as events:
+    with held_interrupts() as interrupts, closing(home.events(create=True)) as events:
         intake = Intake(kind, events, PrintedReceipts(kind, as_json))
         with summed_up(intake):
             intake.take_document(document)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import closing
 from typing import Any
 
 import pyarrow as pa
@@ -179,7 +180,7 @@ class Deployment:
     def _publication(self, publication: str | Publication | KnownPublication) -> KnownPublication:
         match publication:
             case str():
-                with self.home.events() as events:
+                with closing(self.home.events()) as events:
                     return events.publication(publication)
             case Publication(id, text, lat, lon):
                 return KnownPublication(lat, lon, text, id)

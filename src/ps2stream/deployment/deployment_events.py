@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from types import TracebackType
-from typing import Protocol, Self
+from typing import Protocol
 
 import pyarrow as pa
 
@@ -50,15 +49,6 @@ class DeploymentEvents(Protocol):
         ...
 
     def close(self) -> None: ...
-
-    def __enter__(self) -> Self: ...
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None: ...
 
     def __str__(self) -> str:
         """Say what it is and where, for messages."""

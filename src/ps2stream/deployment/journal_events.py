@@ -5,8 +5,6 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from types import TracebackType
-from typing import Self
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -64,14 +62,3 @@ class JournalEvents:
 
     def close(self) -> None:
         self._journal.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        self.close()

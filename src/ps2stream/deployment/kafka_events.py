@@ -9,8 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from types import TracebackType
-from typing import Self
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -121,17 +119,6 @@ class KafkaEvents:
 
     def close(self) -> None:
         """Do nothing: clients end with who holds them."""
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        self.close()
 
     def _update_places(self, after_seq: int) -> list[NumberedSpan]:
         """Return numbered spans of the updates, without a gap, that hold all beyond a seq."""

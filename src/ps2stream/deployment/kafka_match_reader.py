@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import json
-import time
 from collections.abc import Iterator, Sequence
 
 import pyarrow as pa
 
-from ps2stream.deployment.match_reader import POLL_S, Wanted
+from ps2stream.deployment.match_reader import POLL_S, Wanted, followed
 from ps2stream.errors import StateError
 from ps2stream.kafka.ends import Ends
 from ps2stream.kafka.reading import Record, Span, read
@@ -57,14 +56,7 @@ class KafkaMatchReader:
         self, wanted: Wanted, *, timeout_s: float | None = None, poll_s: float = POLL_S
     ) -> Iterator[pa.RecordBatch]:
         """Yield matches as they come, until none came for ``timeout_s``."""
-        last = time.monotonic()
-        while True:
-            for batch in self.read(wanted):
-                yield batch
-                last = time.monotonic()
-            if timeout_s is not None and time.monotonic() - last >= timeout_s:
-                return
-            time.sleep(poll_s)
+        return followed(lambda: self.read(wanted), timeout_s, poll_s)
 
     def _last(self) -> list[int]:
         topic = self._topics.matches

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterable, Sequence
+from contextlib import closing
 from typing import NamedTuple
 
 import numpy as np
@@ -52,7 +53,7 @@ class Pending(NamedTuple):
 
 def live_subscriptions(home: Home, ids: Sequence[str] | None = None) -> pa.Table:
     """Return the live subscriptions (schema LIVE) by seq, of some ids or all."""
-    with home.events() as events:
+    with closing(home.events()) as events:
         if events.pruned() and not home.has_state:
             _LOG.warning("%s was pruned and no job has kept a log: older ones are not shown", events)
         return settled(home, events, lambda state: _live(state, events, ids))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
@@ -65,6 +65,20 @@ class Matches(Protocol):
         ...
 
 
+def followed(
+    read: Callable[[], Iterator[pa.RecordBatch]], timeout_s: float | None, pause_s: float
+) -> Iterator[pa.RecordBatch]:
+    """Read again and again, until nothing came for ``timeout_s``."""
+    last = time.monotonic()
+    while True:
+        for batch in read():
+            yield batch
+            last = time.monotonic()
+        if timeout_s is not None and time.monotonic() - last >= timeout_s:
+            return
+        time.sleep(pause_s)
+
+
 class MatchReader:
     """Read each file of a store once; there need not be any yet."""
 
@@ -95,15 +109,8 @@ class MatchReader:
         self, wanted: Wanted, *, timeout_s: float | None = None, poll_s: float = POLL_S
     ) -> Iterator[pa.RecordBatch]:
         """Yield matches as their files come, until none came for ``timeout_s``."""
-        last = time.monotonic()
         pause_s = poll_s if isinstance(self._store, DirectoryStore) else max(poll_s, REMOTE_POLL_S)
-        while True:
-            for batch in self.read(wanted):
-                yield batch
-                last = time.monotonic()
-            if timeout_s is not None and time.monotonic() - last >= timeout_s:
-                return
-            time.sleep(pause_s)
+        return followed(lambda: self.read(wanted), timeout_s, pause_s)
 
     def _new_names(self) -> list[str]:
         if self._is_unchanged():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import closing
 from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any, TypeAlias
@@ -46,7 +47,7 @@ def submit(home: Home, kind: RecordKind, values: Iterable[object], on_rejected: 
     raise_rejected(rejected, n_events, on_rejected)
     accepted = _Kept()
     if any(chunk.checked.kept for chunk in checked):
-        with home.events(create=True) as events:
+        with closing(home.events(create=True)) as events:
             intake = Intake(kind, events, accepted)
             for chunk in checked:
                 intake.add(chunk.checked)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import closing
 from dataclasses import dataclass
 
 import pyarrow as pa
@@ -41,7 +42,7 @@ class Version:
 
 def versions_of(home: Home, subscription_id: str) -> list[Version]:
     """Return the versions of an id that events and log still know, oldest first."""
-    with home.events() as events:
+    with closing(home.events()) as events:
         words = settled(home, events, lambda state: _words(state, events, subscription_id))
     versions: list[Version] = []
     for word in sorted(words.to_pylist(), key=lambda word: word["seq"]):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from contextlib import closing
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ps2stream.cli import exit_codes
@@ -117,7 +118,7 @@ def _judge(arguments: argparse.Namespace, home: Home) -> None:
     from ps2stream.cli.render.gain_text import object_of, print_gain
     from ps2stream.deployment.settled import settled
 
-    with home.events() as events:
+    with closing(home.events()) as events:
         known = settled(home, None, lambda state: _known(arguments, home, state, events))
         _check(known.sample, home, events)
     considered = consider(known.sample, known.plan, known.settings)

@@ -7,7 +7,7 @@ import json
 import math
 import time
 from collections.abc import Callable
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, closing
 from typing import TYPE_CHECKING, Any
 
 from ps2stream.cli import exit_codes
@@ -136,7 +136,7 @@ def run(arguments: argparse.Namespace) -> int:
 
         meter = Meter(settings)
         with (
-            home.events() as events,
+            closing(home.events()) as events,
             _stream(spark, home, settings, plan, meter, arguments) as stream,
             interrupts.held(),
         ):
