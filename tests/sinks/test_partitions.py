@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ps2stream.sinks.partitions import partitions_of
@@ -13,6 +13,7 @@ from ps2stream.sinks.partitions import partitions_of
 
 @pytest.mark.kernel
 @given(st.lists(st.text(max_size=20), max_size=20), st.integers(1, 9), st.integers(0, 3))
+@settings(deadline=None)  # the first time kernels are compiled
 def test_an_id_has_the_same_partition_wherever_it_stands(ids: list[str], n: int, start: int) -> None:
     whole = partitions_of(pa.array(ids, pa.string()), n)
     assert ((whole >= 0) & (whole < n)).all()

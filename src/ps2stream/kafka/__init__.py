@@ -8,7 +8,9 @@ ledger writes down before a batch runs; whoever reads a range gets the same even
     ends         how far they go
     reading      the committed records of a range
     decoding     records to events: JSON, GeoJSON, packets of Arrow
+    encoding     events to records
     numbering    the seqs of events
+    positions    which batch had a record, as the job has written it down
     sending      records of publishers, acknowledged
     delivering   what a job writes, in transactions, each part of a batch once
     claims       whose output it is

@@ -23,6 +23,8 @@ from ps2stream.kafka.client import PATIENCE_S, Kafka
 #: This many records are taken from the client at once.
 _AT_ONCE = 10_000
 _POLL_S = 1.0
+#: What ends no reading: more will be there, or a partition is not known yet that was added.
+_NOT_YET = (KafkaError._PARTITION_EOF, KafkaError._UNKNOWN_PARTITION)
 
 #: By process, too: a client does not survive a fork.
 _free: dict[tuple[int, Kafka], list[Consumer]] = {}
@@ -121,7 +123,7 @@ def _within(messages: list[Message], span: Span) -> tuple[list[Record], bool]:
         if error is not None:
             if error.code() == KafkaError._PARTITION_EOF and offset >= span.end:
                 return records, True
-            if error.code() != KafkaError._PARTITION_EOF and not error.retriable():
+            if error.code() not in _NOT_YET and not error.retriable():
                 raise BrokerError(f"partition {span.partition} of {span.topic} cannot be read: {error.str()}")
         elif offset >= span.end:
             return records, True
