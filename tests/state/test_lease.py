@@ -19,6 +19,7 @@ from werkzeug.wrappers import Response
 from engines.streams import SETTINGS, plan_for, random_stream
 from ps2stream.errors import FencedError, StateError
 from ps2stream.routing.routing import Routing
+from ps2stream.state.epochs import Epochs
 from ps2stream.state.lease import Lease, LeaseTerms, SignOfLife, last_sign, refuse_if_held
 from ps2stream.state.state import State
 from ps2stream.store.contract import Store
@@ -143,6 +144,39 @@ def test_a_driver_that_starts_again_fences_itself_and_goes_on(store: Store) -> N
         with pytest.raises(StateError, match="holds epoch 2"):
             Lease(store, "second", PATIENT).acquire()
     assert ids_of(State(store, NOWHERE).newest()) == ["s0"]
+
+
+def test_the_next_epoch_of_a_driver_itself_is_no_other_driver_to_its_renewals(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    claim = Epochs.claim
+
+    def slow(epochs: Epochs, epoch: int, driver: str) -> bool:
+        is_ours = claim(epochs, epoch, driver)
+        time.sleep(0.05)  # several renewals
+        return is_ours
+
+    with Lease(MemoryStore(), "first", LeaseTerms(0.05)).held() as lease:
+        monkeypatch.setattr(Epochs, "claim", slow)
+        for epoch in range(2, 5):
+            lease.advance()
+            assert lease.epoch == epoch
+        lease.check_renewals()
+
+
+def _ask_until_fenced(lease: Lease) -> None:
+    until = time.monotonic() + HANG_S
+    while time.monotonic() < until:
+        lease.check_renewals()
+        time.sleep(0.01)
+
+
+def test_renewals_find_that_another_driver_has_taken_over(store: Store) -> None:
+    with Lease(store, "first", LeaseTerms(0.1)).held() as lease:
+        lease.check_renewals()
+        assert Epochs(store.under("epochs")).claim(2, "second")
+        with pytest.raises(FencedError, match="taken over from epoch 1"):
+            _ask_until_fenced(lease)
 
 
 def test_a_lease_is_renewed_again_when_the_store_is_there_again(

@@ -109,6 +109,9 @@ class Lease:
         self._epochs = Epochs(store.under("epochs"))
         self._stopped = threading.Event()
         self._renewing: threading.Thread | None = None
+        #: Between the claim of an epoch of our own and our taking note of it, it looks like another driver's.
+        self._advancing = threading.Lock()
+        self._fenced: FencedError | None = None
         self.epoch = 0
 
     @contextlib.contextmanager
@@ -134,10 +137,11 @@ class Lease:
 
     def advance(self) -> None:
         """Claim another epoch for this driver: one that starts again leaves its own late writes behind."""
-        if not self._epochs.claim(self.epoch + 1, self._driver):
-            raise FencedError(f"another driver has taken over the state in {self._store.location()}")
-        self.epoch += 1
-        self._renew(0)
+        with self._advancing:
+            if not self._epochs.claim(self.epoch + 1, self._driver):
+                raise FencedError(f"another driver has taken over the state in {self._store.location()}")
+            self.epoch += 1
+            self._renew(0)
 
     def fenced(self) -> FencedStore:
         """Return the store as this driver has to write it."""
@@ -146,6 +150,11 @@ class Lease:
     def check(self) -> None:
         """Raise if another driver has taken over."""
         self._epochs.check(self.epoch)
+
+    def check_renewals(self) -> None:
+        """Raise if renewals have found that another driver has taken over; asks the store for nothing."""
+        if self._fenced is not None:
+            raise self._fenced
 
     def release(self) -> None:
         """Let go; call when nothing is written any more."""
@@ -168,10 +177,12 @@ class Lease:
         while not self._stopped.wait(self._terms.renew_s):
             n_renewals += 1
             try:
-                self._renew(n_renewals)
-                self.check()
+                with self._advancing:
+                    self._renew(n_renewals)
+                    self.check()
             except FencedError as error:
                 _LOG.warning("%s", error)
+                self._fenced = error
                 return
             except StateError as error:  # what needs the store will tell; the next time it may be there
                 _LOG.warning("the lease cannot be renewed: %s", error)

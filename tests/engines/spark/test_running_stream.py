@@ -11,7 +11,7 @@ from pyspark.errors import PySparkException
 from engines.spark.test_failures import OWN, READER_KILLED, READER_LATE
 from ps2stream.engines.spark.job import BatchDone
 from ps2stream.engines.spark.running_stream import MOST_RESTARTS, RunningStream, running
-from ps2stream.errors import EngineError, StateError
+from ps2stream.errors import EngineError, FencedError, StateError
 
 DONE = BatchDone(0, (), (), 3, 1, 7, 0.25, 0.5)
 
@@ -157,6 +157,20 @@ def test_pauses_grow_from_death_to_death(tmp_path: Any, monkeypatch: pytest.Monk
             started_at.append(now)
         now += 0.5
     assert started_at == [1.0, 3.5, 8.0, 16.5]
+
+
+def test_an_idle_stream_ends_when_its_state_is_another_drivers(tmp_path: Any) -> None:
+    holders = iter([None, None, FencedError("another driver has taken over")])
+
+    def check_holder() -> None:
+        if error := next(holders):
+            raise error
+
+    stream = RunningStream(Starts(tmp_path, RUNS), lambda done: None, check_holder=check_holder)
+    stream.start()
+    with pytest.raises(FencedError, match="another driver has taken over"):
+        stream.wait()
+    assert next(holders, "nobody is asked twice") == "nobody is asked twice"
 
 
 def test_an_interrupt_that_comes_when_the_query_has_just_started_stops_it(

@@ -10,7 +10,7 @@ from __future__ import annotations
 import contextlib
 import os
 import socket
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 from pyspark import SparkContext
 
@@ -37,27 +37,40 @@ def state_at(context: SparkContext, where: AnyPath) -> State:
     return State(store, HostFiles.of(store.location()))
 
 
+class HeldState:
+    """A state that this driver holds; without a lease by a lock, which nobody can take from it."""
+
+    def __init__(self, state: State, lease: Lease | None = None) -> None:
+        self._state, self._lease = state, lease
+        self._n_starts = 0
+
+    def start(self) -> State:
+        """Return the state for the next start of its job."""
+        if self._lease is None:
+            return self._state
+        if self._n_starts:
+            self._lease.advance()  # what is late of the start before is left behind
+        self._n_starts += 1
+        return self._state.taken_over(self._lease)
+
+    def check(self) -> None:
+        """Raise if another driver is known to have taken over: one that has nothing to write asks nobody."""
+        if self._lease is not None:
+            self._lease.check_renewals()
+
+
 @contextlib.contextmanager
-def held_state(context: SparkContext, where: AnyPath) -> Iterator[Callable[[], State]]:
-    """Hold a state while the context lasts; what is given returns it anew for each start of its job."""
+def held_state(context: SparkContext, where: AnyPath) -> Iterator[HeldState]:
+    """Hold a state while the context lasts."""
     state = state_at(context, where)
     if is_local(context) and not is_url(where):
         with state.host.lock.held():
-            yield lambda: state
+            yield HeldState(state)
         return
     lease = Lease(state.store, f"process {os.getpid()} of {socket.gethostname()}")
     with lease.held():
-        n_starts = 0
-
-        def start() -> State:
-            nonlocal n_starts
-            if n_starts:
-                lease.advance()  # what is late of the start before is left behind
-            n_starts += 1
-            return state.taken_over(lease)
-
         try:
-            yield start
+            yield HeldState(state, lease)
         except Exception as error:
             _raise_if_fenced(lease, error)
             raise

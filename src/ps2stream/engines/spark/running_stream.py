@@ -38,10 +38,16 @@ Started = tuple[MicroBatchJob, Query]
 Start = Callable[[OnBatch], Started]
 
 
+def _nobody_else() -> None:
+    """Let a stream be ours for good."""
+
+
 @contextlib.contextmanager
-def running(start: Start, on_batch: OnBatch, first_pause_s: float = FIRST_PAUSE_S) -> Iterator[RunningStream]:
-    """Run a stream while the context lasts."""
-    stream = RunningStream(start, on_batch, first_pause_s)
+def running(
+    start: Start, on_batch: OnBatch, check_holder: Callable[[], None] = _nobody_else
+) -> Iterator[RunningStream]:
+    """Run a stream while the context lasts; ``check_holder`` raises once its state is another driver's."""
+    stream = RunningStream(start, on_batch, check_holder=check_holder)
     try:
         stream.start()  # inside: an interrupt may come when the query runs already
         yield stream
@@ -52,9 +58,16 @@ def running(start: Start, on_batch: OnBatch, first_pause_s: float = FIRST_PAUSE_
 class RunningStream:
     """Own the query of a stream; somebody has to ``check`` it now and then, or ``wait``."""
 
-    def __init__(self, start: Start, on_batch: OnBatch, first_pause_s: float) -> None:
+    def __init__(
+        self,
+        start: Start,
+        on_batch: OnBatch,
+        first_pause_s: float = FIRST_PAUSE_S,
+        check_holder: Callable[[], None] = _nobody_else,
+    ) -> None:
         self._start = start
         self._on_batch = on_batch
+        self._check_holder = check_holder
         self._first_pause_s = first_pause_s
         self._job: MicroBatchJob | None = None
         self._query: Query | None = None
@@ -71,7 +84,8 @@ class RunningStream:
             time.sleep(_POLL_S)
 
     def check(self) -> None:
-        """Go on after the death of a process of Spark; raise what else ended the stream."""
+        """Go on after the death of a process of Spark; raise what else ended the stream, or must end it."""
+        self._check_holder()
         with _jvm_needed():
             if self._query is None:
                 if time.monotonic() >= self._due:

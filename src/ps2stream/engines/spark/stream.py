@@ -127,7 +127,7 @@ def feed_stream(
     ):
 
         def start(on_done: OnBatch) -> Started:
-            mine = held()
+            mine = held.start()
             if not mine.job_file.exists():
                 mine.create(options.plan or plan_of(sample(), settings), settings)
             job = MicroBatchJob(
@@ -145,7 +145,7 @@ def feed_stream(
             return job, BatchLoop(spark.sparkContext, batches.process_next, options.interval_s)
 
         background.submit(warm)  # what the driver itself will need for the first adjustment
-        with running(start, on_batch) as stream:
+        with running(start, on_batch, held.check) as stream:
             yield stream
 
 
@@ -187,7 +187,7 @@ def events_stream(
     ):
 
         def start(on_done: OnBatch) -> Started:
-            mine = held()
+            mine = held.start()
             if not mine.job_file.exists():
                 mine.create(first_plan(_in_order(sample), settings), settings, numbers_events=numbers)
             opened = mine.open(settings, numbers_events=numbers)
@@ -200,7 +200,7 @@ def events_stream(
             return job, StructuredQuery(query)
 
         background.submit(warm)
-        with running(start, on_batch) as stream:
+        with running(start, on_batch, held.check) as stream:
             yield stream
 
 
@@ -240,7 +240,7 @@ def match_events(
     sink = ParquetSink.at(f"{home}/out")
     numbers = not has_seq(events)
     with held_state(spark.sparkContext, f"{home}/state") as held:
-        state = held().create(plan, settings, numbers_events=numbers)
+        state = held.start().create(plan, settings, numbers_events=numbers)
         job = MicroBatchJob(spark, state.open(settings, numbers_events=numbers), settings, sink)
         job.start()
         job.process_events(events, 0)
