@@ -3,6 +3,7 @@
     job              what a micro-batch does; open it first
     stages           the roles as Spark runs them
     pinned_shuffle   packets to workers that stay on their hosts
+    slots            what a cluster has for tasks, before workers are given their hosts
     stream           start the engine on a journal, or on a DataFrame of the user's own
     kafka_stream     start it on topics of Kafka
     held_state       the state of a stream, while one driver holds it

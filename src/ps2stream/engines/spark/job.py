@@ -28,6 +28,7 @@ from ps2stream.balance.adjustments import Adjustment
 from ps2stream.config import Settings
 from ps2stream.engines.spark.dataframes import has_seq
 from ps2stream.engines.spark.pinned_shuffle import PinnedShuffle
+from ps2stream.engines.spark.slots import wait_for_slots
 from ps2stream.engines.spark.stages import (
     SPOOLED,
     BatchContext,
@@ -117,6 +118,7 @@ class MicroBatchJob:
         # Nothing but partitions: a task, one for each dispatcher, needs its number only.
         self._dispatchers = self.spark.sparkContext.parallelize([], self.settings.n_dispatchers)
         if self.state.on_many_hosts:
+            wait_for_slots(self.spark.sparkContext, self.settings.n_workers)
             self._pinned = PinnedShuffle(self.spark.sparkContext, self.settings.n_workers)
 
     def process(self, sources: tuple[Source, ...], batch_id: int) -> int:

@@ -56,8 +56,10 @@ _SETTINGS = {
 
 #: What a session on a cluster has besides.
 _ON_A_CLUSTER = {
-    # A worker's task waits this long for the host that has its index, before it goes to another.
-    "spark.locality.wait": "3s",
+    # A worker's task waits this long for a slot of the host that has its index before it goes to another,
+    # where the index has to be built. Any executor of the host will do. A host without executors is not
+    # waited for.
+    "spark.locality.wait.node": "10s",
     # Where most of a task's packets come from says nothing: they are small, an index is large.
     "spark.shuffle.reduceLocality.enabled": "false",
     # A host that is cut off says nothing. Spark waits two minutes for it, and looks once a minute; a batch
@@ -69,6 +71,8 @@ _ON_A_CLUSTER = {
     # Who fetches packets from such a host tries three times more, with pauses: once is enough, since the
     # packets of a batch are made again in no time. The kernel itself tries for 7 s within these 10.
     "spark.shuffle.io.connectionCreationTimeout": "10s",
+    # Over a connection that it has, it would wait as long as for an executor, and hold its slot for longer.
+    "spark.shuffle.io.connectionTimeout": "10s",
     "spark.shuffle.io.maxRetries": "1",
     "spark.shuffle.io.retryWait": "1s",
     # A task is not to blame for the hosts that it was lost with, nor a stage for the packets: several may go
