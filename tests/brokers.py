@@ -20,7 +20,7 @@ def shared_broker(directory: Path) -> Iterator[str]:
     """Lend a broker to a process; ``directory`` is common to all processes of the run."""
     with _noted(directory) as note:
         if not note["users"]:
-            note["port"] = _free_port()
+            note["port"] = free_port()
             try:
                 lone_broker.up(note["port"], None)
             except (BedError, OSError) as error:
@@ -47,7 +47,8 @@ def _noted(directory: Path) -> Iterator[dict[str, int]]:
         file.write(json.dumps(note))
 
 
-def _free_port() -> int:
+def free_port() -> int:
+    """Return a port that nobody listens on now."""
     with socket.socket() as free:
         free.bind((lone_broker.ADDRESS, 0))
         return int(free.getsockname()[1])

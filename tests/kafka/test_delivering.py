@@ -4,20 +4,27 @@ from __future__ import annotations
 
 import os
 import signal
+import threading
 import time
 from collections import Counter
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
 
 import pytest
-from confluent_kafka import Consumer, TopicPartition
+from confluent_kafka import Consumer, Producer, TopicPartition
 
+from brokers import free_port
 from kafka.delivering_process import PART, STEPS, records_of, run, start
+from ps2stream.kafka import client, delivering
 from ps2stream.kafka.client import Kafka
 from ps2stream.kafka.delivering import deliver, forget
 from ps2stream.kafka.ends import Ends
 from ps2stream.kafka.reading import Span, read
 from ps2stream.kafka.sending import Outgoing
 from ps2stream.kafka.topics import Topics
+from testbed import lone_broker
 from waiting import HANG_S
 
 
@@ -114,6 +121,57 @@ def test_a_process_that_is_killed_at_any_step_delivers_once(topics: Topics, step
     deliver(topics, PART, 4, records_of(topics, 4))
     deliver(topics, PART, 6, records_of(topics, 6))
     assert committed(topics) == once(topics, 3, 4, 5, 6)
+
+
+class HangsOnce(Producer):
+    """A client that waits for a broker that has gone, whatever time-out it was given."""
+
+    n_noted = 0
+
+    def send_offsets_to_transaction(self, *words: Any) -> None:
+        HangsOnce.n_noted += 1
+        if HangsOnce.n_noted == 1:
+            time.sleep(HANG_S)
+        super().send_offsets_to_transaction(*words)
+
+
+def test_a_client_that_hangs_is_left_behind_and_what_it_left_open_is_delivered_once(
+    topics: Topics, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(client, "Producer", HangsOnce)
+    monkeypatch.setattr(delivering, "_NOTE_S", 0.5)
+    deliver(topics, PART, 0, records_of(topics, 0))
+    assert HangsOnce.n_noted == 2
+    assert committed(topics) == once(topics, 0)
+
+
+@pytest.mark.slow
+def test_a_broker_that_is_killed_before_it_takes_note_holds_nobody_up(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    port, killed = free_port(), threading.Event()
+
+    class Bereft(Producer):
+        def send_offsets_to_transaction(self, *words: Any) -> None:
+            if not killed.is_set():
+                self.flush(10)
+                lone_broker.kill(port)
+                killed.set()
+            super().send_offsets_to_transaction(*words)
+
+    lone_broker.up(port, tmp_path / "data")
+    try:
+        topics = Topics(Kafka(f"{lone_broker.ADDRESS}:{port}"), "bereft")
+        topics.create(3)
+        monkeypatch.setattr(client, "Producer", Bereft)
+        with ThreadPoolExecutor(1) as background:
+            delivered = background.submit(deliver, topics, PART, 0, records_of(topics, 0))
+            assert killed.wait(HANG_S)
+            lone_broker.up(port, tmp_path / "data")
+            delivered.result(HANG_S)
+        assert committed(topics) == once(topics, 0)
+    finally:
+        lone_broker.down(port)
 
 
 def test_who_reads_what_is_not_committed_may_see_more(topics: Topics) -> None:

@@ -81,6 +81,15 @@ def down(port: int) -> None:
     shutil.rmtree(directory, ignore_errors=True)
 
 
+def kill(port: int) -> None:
+    """Kill the broker of a port; ``up`` starts it again, with data that lie elsewhere."""
+    directory = _directory(port)
+    if (pid := _running(directory)) is not None:
+        os.kill(pid, signal.SIGKILL)
+    while _running(directory) is not None:
+        time.sleep(_LOOK_EVERY_S)
+
+
 def _directory(port: int) -> Path:
     return cache_directory() / "kafka" / str(port)
 

@@ -18,11 +18,12 @@ from __future__ import annotations
 
 import os
 import re
+import threading
 import time
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
+from confluent_kafka import Consumer, KafkaError, KafkaException, Producer, TopicPartition
 
 from ps2stream.errors import BrokerError
 from ps2stream.kafka.client import PATIENCE_S, reason_of
@@ -32,6 +33,8 @@ from ps2stream.kafka.topics import Topics
 #: Brokers abort a transaction that is left open for longer.
 _TRANSACTION_MS = 60_000
 _ASK_S = 30.0
+#: A note is a request or two. The client knows no limit for it (see ``_note``), so it is ours.
+_NOTE_S = 15.0
 #: The client's queue; beyond it a caller waits.
 _QUEUE_KB = 1 << 18
 _PAUSE_S = 0.2
@@ -137,6 +140,31 @@ def _deliver(outlet: _Outlet, topics: Topics, batch_id: int, records: Iterable[O
     for record in records:
         produce(producer, record)
     note = TopicPartition(topics.updates, 0, batch_id + 1)
-    producer.send_offsets_to_transaction([note], outlet.group.consumer_group_metadata(), _ASK_S)
+    _note(outlet, note)
     producer.commit_transaction(_ASK_S)
     outlet.delivered = batch_id
+
+
+def _note(outlet: _Outlet, note: TopicPartition) -> None:
+    """Make a note part of the transaction; raise if that takes too long.
+
+    The client forgets its time-out when the broker goes amid the request, and waits for ever (librdkafka's
+    issue 5456). Hence a thread, which is left behind with its producer: the next one of the name fences it.
+    """
+    failures: list[Exception] = []
+    group = outlet.group.consumer_group_metadata()
+
+    def ask() -> None:
+        try:
+            outlet.producer.send_offsets_to_transaction([note], group, _NOTE_S)
+        except Exception as error:
+            failures.append(error)
+
+    thread = threading.Thread(target=ask, name="note", daemon=True)
+    thread.start()
+    thread.join(_NOTE_S + 1.0)
+    if thread.is_alive():
+        words = f"brokers took no note of a transaction for {_NOTE_S:.0f} s"
+        raise KafkaException(KafkaError(KafkaError._TIMED_OUT, words))
+    if failures:
+        raise failures[0]
