@@ -39,7 +39,9 @@ def records_of(topics: Topics, batch_id: int) -> list[Outgoing]:
 
 def start(topics: Topics, first: int, last: int, step: str = "") -> subprocess.Popen[bytes]:
     command = [sys.executable, __file__, topics.kafka.servers, topics.prefix, str(first), str(last), step]
-    return subprocess.Popen(command, stdout=subprocess.PIPE)
+    # What pytest has added to the path is not inherited.
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+    return subprocess.Popen(command, stdout=subprocess.PIPE, env=environment)
 
 
 def run(topics: Topics, first: int, last: int, step: str = "") -> int:

@@ -22,6 +22,11 @@ class Feed(Protocol):
         """Return what tells these events from those of all other feeds."""
         ...
 
+    @property
+    def look_every_s(self) -> float:
+        """Return how long to wait, where there was nothing, before looking again."""
+        ...
+
     def beginning(self) -> Offsets:
         """Return the place before the first event that is kept."""
         ...

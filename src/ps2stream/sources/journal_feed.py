@@ -22,6 +22,10 @@ class JournalFeed:
     def identity(self) -> str:
         return f"journal {self.journal.identity()}"
 
+    @property
+    def look_every_s(self) -> float:
+        return 0.01
+
     def beginning(self) -> Offsets:
         return (self.journal.oldest() - 1,)
 

@@ -22,7 +22,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql.streaming.query import StreamingQuery
 
 #: How often somebody looks whether there is anything to do.
-_LOOK_EVERY_S = 0.01
+LOOK_EVERY_S = 0.01
 #: A batch that is going on when a loop is stopped may end in time; what takes longer is cancelled.
 _PATIENCE_S = 2.0
 _CANCEL_EVERY_S = 0.5
@@ -56,11 +56,18 @@ class BatchLoop:
     """Take one step after the other in a thread, until stopped or until one fails.
 
     A step processes a batch, if there are events for one, and says whether there were. ``interval_s``: from
-    the start of a batch to that of the next.
+    the start of a batch to that of the next. ``look_every_s``: how long to wait where there were none.
     """
 
-    def __init__(self, context: SparkContext, step: Callable[[], bool], interval_s: float = 0.0) -> None:
-        self._context, self._step, self._interval_s = context, step, interval_s
+    def __init__(
+        self,
+        context: SparkContext,
+        step: Callable[[], bool],
+        interval_s: float = 0.0,
+        look_every_s: float = LOOK_EVERY_S,
+    ) -> None:
+        self._context, self._step = context, step
+        self._interval_s, self._look_every_s = interval_s, look_every_s
         self._job_group = f"ps2stream-{uuid.uuid4().hex}"
         self._stopped = threading.Event()
         self._turn = threading.Condition()
@@ -110,7 +117,7 @@ class BatchLoop:
             self._context.setJobGroup(self._job_group, "batches of a journal", interruptOnCancel=True)
             next_s = 0.0
             while not self._stopped.wait(max(0.0, next_s - time.monotonic())):
-                next_s = time.monotonic() + (self._interval_s if self._look() else _LOOK_EVERY_S)
+                next_s = time.monotonic() + (self._interval_s if self._look() else self._look_every_s)
         except Exception as error:
             self._failure = error
         finally:

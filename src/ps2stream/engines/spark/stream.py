@@ -142,7 +142,9 @@ def feed_stream(
             )
             job.start()
             batches = Batches(job, feed)
-            return job, BatchLoop(spark.sparkContext, batches.process_next, options.interval_s)
+            return job, BatchLoop(
+                spark.sparkContext, batches.process_next, options.interval_s, feed.look_every_s
+            )
 
         background.submit(warm)  # what the driver itself will need for the first adjustment
         with running(start, on_batch, held.check) as stream:
