@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from concurrent.futures import Future
+from typing import Any
+
 import pytest
+from confluent_kafka import KafkaError, KafkaException, TopicPartition
 
 from ps2stream.errors import BrokerError
 from ps2stream.kafka.ends import Ends
@@ -21,3 +25,20 @@ def test_ends_are_in_the_order_of_partitions(topics: Topics) -> None:
 def test_topics_that_do_not_exist_are_named(topics: Topics) -> None:
     with pytest.raises(BrokerError, match=f"cannot look for topic {topics.prefix}.none"):
         Ends(topics.kafka).identity(f"{topics.prefix}.none")
+
+
+class Behind:
+    """A client that asks by what a broker was before it started anew: it is refused whenever it asks."""
+
+    def list_offsets(self, wanted: dict[TopicPartition, Any], **more: Any) -> dict[TopicPartition, Any]:
+        refused: Future[Any] = Future()
+        refused.set_exception(KafkaException(KafkaError(KafkaError.FENCED_LEADER_EPOCH)))
+        return dict.fromkeys(wanted, refused)
+
+
+def test_a_client_that_is_behind_its_broker_is_replaced(topics: Topics) -> None:
+    ends, behind = Ends(topics.kafka), Behind()
+    vars_of_ends: Any = ends
+    vars_of_ends._admin = behind
+    assert ends.last(topics.publications, 3) == [0, 0, 0]
+    assert vars_of_ends._admin is not behind

@@ -86,7 +86,8 @@ def kill(port: int) -> None:
     directory = _directory(port)
     if (pid := _running(directory)) is not None:
         os.kill(pid, signal.SIGKILL)
-    while _running(directory) is not None:
+    # Its first thread may be gone, and the port not yet.
+    while _running(directory) is not None or _is_taken(port):
         time.sleep(_LOOK_EVERY_S)
 
 

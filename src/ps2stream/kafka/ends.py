@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import time
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from confluent_kafka import IsolationLevel, TopicCollection, TopicPartition
+from confluent_kafka import IsolationLevel, KafkaException, TopicCollection, TopicPartition
 from confluent_kafka.admin import AdminClient, OffsetSpec, TopicDescription  # type: ignore[attr-defined]
 
 from ps2stream.errors import BrokerError
@@ -52,11 +54,25 @@ class Ends:
         ids = ", ".join(str(self._described(topic).topic_id) for topic in topics)
         return f"cluster {cluster} (topics {ids})"
 
+    @contextlib.contextmanager
+    def _renewed_after_failure(self) -> Iterator[None]:
+        """Ask by another client after one has failed.
+
+        A client goes on to ask by what it knew of a partition's leader. When a broker has started anew, that
+        is refused as too old, for as long as the client lives.
+        """
+        try:
+            yield
+        except KafkaException:
+            self._admin = self.kafka.admin()
+            raise
+
     def _described(self, topic: str) -> TopicDescription:
         def ask() -> TopicDescription:
-            asked = self._admin.describe_topics(TopicCollection([topic]), request_timeout=PATIENCE_S)
-            described: TopicDescription = asked[topic].result()
-            return described
+            with self._renewed_after_failure():
+                asked = self._admin.describe_topics(TopicCollection([topic]), request_timeout=PATIENCE_S)
+                described: TopicDescription = asked[topic].result()
+                return described
 
         return self.kafka.patiently(f"look for topic {topic}", ask)
 
@@ -70,10 +86,11 @@ class Ends:
         wanted = [TopicPartition(topic, number) for number in range(n_partitions)]
 
         def ask() -> dict[int, int]:
-            asked = self._admin.list_offsets(
-                dict.fromkeys(wanted, spec), isolation_level=isolation, request_timeout=PATIENCE_S
-            )
-            return {each.partition: told.result().offset for each, told in asked.items()}
+            with self._renewed_after_failure():
+                asked = self._admin.list_offsets(
+                    dict.fromkeys(wanted, spec), isolation_level=isolation, request_timeout=PATIENCE_S
+                )
+                return {each.partition: told.result().offset for each, told in asked.items()}
 
         found = self.kafka.patiently(f"look how far {topic} goes", ask)
         if len(found) != n_partitions:
