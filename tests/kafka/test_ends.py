@@ -30,15 +30,32 @@ def test_topics_that_do_not_exist_are_named(topics: Topics) -> None:
 class Behind:
     """A client that asks by what a broker was before it started anew: it is refused whenever it asks."""
 
+    code = KafkaError.FENCED_LEADER_EPOCH
+
     def list_offsets(self, wanted: dict[TopicPartition, Any], **more: Any) -> dict[TopicPartition, Any]:
         refused: Future[Any] = Future()
-        refused.set_exception(KafkaException(KafkaError(KafkaError.FENCED_LEADER_EPOCH)))
+        refused.set_exception(KafkaException(KafkaError(self.code)))
         return dict.fromkeys(wanted, refused)
 
 
 def test_a_client_that_is_behind_its_broker_is_replaced(topics: Topics) -> None:
-    ends, behind = Ends(topics.kafka), Behind()
-    vars_of_ends: Any = ends
-    vars_of_ends._admin = behind
+    ends: Any = Ends(topics.kafka)
+    ends._admin = behind = Behind()
     assert ends.last(topics.publications, 3) == [0, 0, 0]
-    assert vars_of_ends._admin is not behind
+    assert ends._admin is not behind
+
+
+def test_a_partition_without_a_leader_is_asked_for_again(topics: Topics) -> None:
+    ends: Any = Ends(topics.kafka)
+    admin = ends._admin
+
+    class Leaderless(Behind):
+        code = KafkaError._NOENT
+
+        def list_offsets(self, wanted: dict[TopicPartition, Any], **more: Any) -> dict[TopicPartition, Any]:
+            ends._admin = admin  # for the next request
+            return super().list_offsets(wanted, **more)
+
+    ends._admin = Leaderless()
+    assert ends.last(topics.publications, 3) == [0, 0, 0]
+    assert ends._admin is admin

@@ -29,6 +29,7 @@ _PASSING = frozenset(
         KafkaError._ALL_BROKERS_DOWN,
         KafkaError._TIMED_OUT,
         KafkaError._WAIT_COORD,
+        KafkaError._NOENT,  # a partition has no leader yet
         KafkaError._UNKNOWN_PARTITION,  # to a client that has looked before it was added
         KafkaError.NOT_LEADER_FOR_PARTITION,
         KafkaError.LEADER_NOT_AVAILABLE,

@@ -7,7 +7,7 @@ import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from confluent_kafka import IsolationLevel, KafkaException, TopicCollection, TopicPartition
+from confluent_kafka import IsolationLevel, KafkaError, KafkaException, TopicCollection, TopicPartition
 from confluent_kafka.admin import AdminClient, OffsetSpec, TopicDescription  # type: ignore[attr-defined]
 
 from ps2stream.errors import BrokerError
@@ -15,6 +15,7 @@ from ps2stream.kafka.client import PATIENCE_S, Kafka
 
 #: How often somebody looks for partitions that were added.
 _PARTITIONS_EVERY_S = 30.0
+_BEHIND = (KafkaError.FENCED_LEADER_EPOCH, KafkaError.UNKNOWN_LEADER_EPOCH)
 
 
 @dataclass(slots=True)
@@ -55,24 +56,24 @@ class Ends:
         return f"cluster {cluster} (topics {ids})"
 
     @contextlib.contextmanager
-    def _renewed_after_failure(self) -> Iterator[None]:
-        """Ask by another client after one has failed.
+    def _renewed_when_behind(self) -> Iterator[None]:
+        """Ask by another client after one was refused for what it knew.
 
         A client goes on to ask by what it knew of a partition's leader. When a broker has started anew, that
         is refused as too old, for as long as the client lives.
         """
         try:
             yield
-        except KafkaException:
-            self._admin = self.kafka.admin()
+        except KafkaException as error:
+            if error.args[0].code() in _BEHIND:
+                self._admin = self.kafka.admin()
             raise
 
     def _described(self, topic: str) -> TopicDescription:
         def ask() -> TopicDescription:
-            with self._renewed_after_failure():
-                asked = self._admin.describe_topics(TopicCollection([topic]), request_timeout=PATIENCE_S)
-                described: TopicDescription = asked[topic].result()
-                return described
+            asked = self._admin.describe_topics(TopicCollection([topic]), request_timeout=PATIENCE_S)
+            described: TopicDescription = asked[topic].result()
+            return described
 
         return self.kafka.patiently(f"look for topic {topic}", ask)
 
@@ -86,7 +87,7 @@ class Ends:
         wanted = [TopicPartition(topic, number) for number in range(n_partitions)]
 
         def ask() -> dict[int, int]:
-            with self._renewed_after_failure():
+            with self._renewed_when_behind():
                 asked = self._admin.list_offsets(
                     dict.fromkeys(wanted, spec), isolation_level=isolation, request_timeout=PATIENCE_S
                 )
