@@ -129,7 +129,8 @@ def run(where: str, seed: int, source: str, arguments: list[str]) -> None:
                 time.sleep(0.05)
             stream.process_all_available()
     finally:
-        spark.stop()
+        with contextlib.suppress(Exception):  # a JVM that was killed cannot be asked to end
+            spark.stop()
 
 
 def main() -> int:
