@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import os
 import random
 import re
 import signal
@@ -262,6 +263,7 @@ def test_a_driver_that_was_paused_for_longer_than_its_lease_writes_nothing_any_m
         Lease(shared, "second", PATIENT).acquire()
     time.sleep(random.Random(seed).random() * 0.3)  # to stop it anywhere
     first.send_signal(signal.SIGSTOP)
+    os.waitpid(first.pid, os.WUNTRACED)  # a thread of it may be amid a rename that is still to be seen
     with Lease(shared, "second", QUICK).held() as lease:
         assert lease.epoch == 3
         state = State(shared, NOWHERE).taken_over(lease).open(SETTINGS)
