@@ -129,6 +129,7 @@ def test_a_broker_that_is_not_there_is_told_in_one_line(run: Run, monkeypatch: p
     assert ran.err.count("\n") == 1
 
 
+@pytest.mark.slow
 def test_run_processes_topics_until_they_are_idle(topics: Topics, tmp_path: Path) -> None:
     environment = {**os.environ, KAFKA: topics.kafka.servers, PREFIX: topics.prefix}
     deployment = Deployment.on_kafka(topics.kafka.servers, prefix=topics.prefix, home=tmp_path)

@@ -22,18 +22,14 @@ from ps2stream.store.directory import DirectoryStore
 from ps2stream.store.memory import MemoryStore
 
 
-@pytest.fixture(
-    params=["parquet files", "parquet in memory", "parquet on s3", "memory", "kafka", "kafka json"]
-)
+@pytest.fixture(params=["parquet files", "parquet in memory", "parquet on s3", "memory", "kafka"])
 def sink(request: pytest.FixtureRequest, tmp_path: Path) -> Sink:
     if request.param == "memory":
         return MemorySink()
     if request.param == "parquet on s3":
         return ParquetSink.at(request.getfixturevalue("s3").store().location())
-    if request.param.startswith("kafka"):
-        return KafkaSink.of(
-            request.getfixturevalue("topics"), "json" if request.param == "kafka json" else "arrow"
-        )
+    if request.param == "kafka":
+        return KafkaSink.of(request.getfixturevalue("topics"))
     return ParquetSink(DirectoryStore(tmp_path) if request.param == "parquet files" else MemoryStore())
 
 

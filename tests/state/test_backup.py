@@ -134,7 +134,9 @@ def copied(
     return copy
 
 
-@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize(
+    "seed", [*range(4), *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(4, 12))]
+)
 def test_a_copy_of_any_moment_can_be_gone_on_from(
     procedure: dict[str, Any], tmp_path: Path, seed: int
 ) -> None:

@@ -123,6 +123,7 @@ def test_a_job_is_stopped_by_sigterm_and_goes_on(tmp_path: Path) -> None:
     assert pq.read_table(home / "out" / "matches").num_rows == 4
 
 
+@pytest.mark.slow
 def test_a_deployment_in_a_store_is_found_by_all_commands_without_a_word_about_it(
     tmp_path: Path, s3: S3Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:

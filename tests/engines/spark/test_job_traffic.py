@@ -113,6 +113,7 @@ def run(s3: S3Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
     settings = replace(SETTINGS, n_workers=N_WORKERS, n_dispatchers=N_DISPATCHERS, batch_events=100)
     store, hosts, done = s3.store(), Hosts(tmp_path), list[BatchDone]()
     monkeypatch.setattr(job_module, "PinnedShuffle", lambda context, n_workers: hosts)
+    monkeypatch.setattr(job_module, "wait_for_slots", lambda context, n_workers: n_workers)
     state = State.among_hosts(store).taken_over(Claim(store))  # type: ignore[arg-type]
     state = state.create(plan_for(events, settings), settings).open(settings)
     sink = ParquetSink(store.under("out"))

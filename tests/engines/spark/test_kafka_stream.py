@@ -16,7 +16,7 @@ from ps2stream.testing import oracle
 from ps2stream.testing.generators import random_events
 
 
-@pytest.mark.parametrize(("n_workers", "n_dispatchers"), [(1, 1), (4, 3)])
+@pytest.mark.parametrize(("n_workers", "n_dispatchers"), [pytest.param(1, 1, marks=pytest.mark.slow), (4, 3)])
 def test_every_match_comes_once_whatever_form_events_have(
     spark: SparkSession, topics: Topics, tmp_path: Path, n_workers: int, n_dispatchers: int
 ) -> None:
