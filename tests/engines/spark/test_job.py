@@ -66,7 +66,12 @@ def files_of(home: JobHome) -> dict[str, bytes]:
 
 @pytest.mark.parametrize(
     ("n_workers", "n_dispatchers", "partitions"),
-    [(1, 1, (1, 3)), (2, 3, (5, 1, 2)), (8, 1, (2, 4)), (3, 4, (3, 3))],
+    [
+        pytest.param(1, 1, (1, 3), marks=pytest.mark.slow),
+        (2, 3, (5, 1, 2)),
+        pytest.param(8, 1, (2, 4), marks=pytest.mark.slow),
+        (3, 4, (3, 3)),
+    ],
 )
 def test_the_order_of_events_without_seq_is_the_same_however_the_work_is_divided(
     spark: SparkSession, tmp_path: Path, n_workers: int, n_dispatchers: int, partitions: tuple[int, ...]
