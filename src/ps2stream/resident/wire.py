@@ -61,22 +61,14 @@ class RoleName(NamedTuple):
         return f"{self.kind} {self.number}"
 
 
-REGISTRAR = RoleName("registrar")
-
-
-def worker(number: int) -> RoleName:
-    return RoleName("worker", number)
-
-
-def dispatcher(number: int) -> RoleName:
-    return RoleName("dispatcher", number)
+REGISTRAR, DISPATCHER, WORKER = "registrar", "dispatcher", "worker"
 
 
 class Wire(Protocol):
     """The wire of one role, open."""
 
-    def note(self, role: RoleName) -> bytes | None:
-        """Return the newest note of a role; of this one, that of its predecessor."""
+    def notes(self, kind: str) -> dict[int, bytes]:
+        """Return the newest notes of all roles of a kind, by number; of this one, its predecessor's."""
         ...
 
     def ends(self, topic: Topic) -> list[int]:
