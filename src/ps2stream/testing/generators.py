@@ -78,8 +78,9 @@ def random_events(
 class Step(NamedTuple):
     """What clients of a running stream do next: send an update or a publication, without a seq.
 
-    Its op may be spoilt, so ``is_update`` says where it goes. ``after`` and ``as_of`` are what a publication demands. They name an earlier update by its number among
-    updates, from 0: what seq it got is known when it is acknowledged.
+    Its op may be spoilt, so ``is_update`` says where it goes. ``after`` and ``as_of`` are what a publication
+    demands. They name an earlier update by its number among updates, from 0: what seq it got is known when
+    it is acknowledged.
     """
 
     event: EventRow
