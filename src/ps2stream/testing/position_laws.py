@@ -48,7 +48,7 @@ def check_rising(fates: Iterable[Fate]) -> Iterator[Violation]:
     fates = [fate for fate in fates if fate.met is not None and not fate.is_rejected and fate.has_happened]
     in_order = [fate for fate in fates if fate.demanded is None and fate.sent.offset is not None]
     in_order.sort(key=_place)
-    for _, partition in groupby(in_order, key=lambda fate: fate.sent.partition):
+    for _, partition in groupby(in_order, key=lambda fate: _place(fate)[0]):
         yield from _check_partition(list(partition))
     for fate in fates:
         if fate.delivered:
