@@ -56,7 +56,9 @@ class RegistrarLoop:
         self._keep_record, self._keep_status = keep_record, keep_status
         self._status_at = 0.0
         self._is_stopped = False
-        ends = {place: wire.ends(place.topic)[0] for place in (LOADS, CONTROL)}
+        ends = {
+            place: wire.ends(topic)[0] for place, topic in ((LOADS, Topic.LOADS), (CONTROL, Topic.CONTROL))
+        }
         wire.follow({UPDATES: self._note.updates, **ends})
 
     def step(self, timeout_s: float = 0.1) -> bool:

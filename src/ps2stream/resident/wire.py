@@ -10,7 +10,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from enum import StrEnum
-from typing import NamedTuple, Protocol
+from typing import Protocol
+
+from ps2stream.kafka.places import Place, Received, RoleName, Send
+
+__all__ = ["DISPATCHER", "REGISTRAR", "WORKER", "Place", "Received", "RoleName", "Send", "Topic", "Wire"]
 
 
 class Topic(StrEnum):
@@ -24,41 +28,6 @@ class Topic(StrEnum):
     REJECTED = "rejected"
     LOADS = "loads"
     CONTROL = "control"
-
-
-class Place(NamedTuple):
-    """A partition of a topic."""
-
-    topic: Topic
-    partition: int = 0
-
-
-class Received(NamedTuple):
-    """A record that came; ``appended_ms``: when a broker, or its writer, says it was appended."""
-
-    place: Place
-    offset: int
-    value: bytes | None
-    key: bytes | None = None
-    appended_ms: int = 0
-
-
-class Send(NamedTuple):
-    """A record to write; its key is for readers."""
-
-    place: Place
-    value: bytes
-    key: bytes | None = None
-
-
-class RoleName(NamedTuple):
-    """A role by its kind and its number: ``worker 3``."""
-
-    kind: str
-    number: int = 0
-
-    def __str__(self) -> str:
-        return f"{self.kind} {self.number}"
 
 
 REGISTRAR, DISPATCHER, WORKER = "registrar", "dispatcher", "worker"

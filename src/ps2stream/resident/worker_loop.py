@@ -42,6 +42,7 @@ class WorkerLoop:
         self._recorder = Recorder("worker", number)
         self._reporter = Reporter(self._recorder, config.report_s)
         self._n_reports = 0
+        self._worked: dict[str, int] = {}
         self._role.follow(self._tail.snapshot)
         self._counted: tuple[Worker[GI2], CellCounters] | None = None
         note = note_from_bytes(WorkerNote, wire.notes(WORKER).get(number))
@@ -121,6 +122,7 @@ class WorkerLoop:
         counts = [worker.index.counts() for worker in workers]
         recorder.set("position", self._role.applied)
         recorder.set("horizon", self._horizon)
+        self._count_work()
         recorder.set("stored_subscriptions", sum(each.n_subscriptions for each in counts))
         recorder.set("index_bytes", sum(each.n_bytes for each in counts))
         recorder.set("lag_events", len(self._waiting), "routed")
@@ -134,6 +136,17 @@ class WorkerLoop:
         self._counted = newest, newest.cell_counters()
         contents = self._contents() if self._n_reports % _CONTENTS_EVERY == 1 else None
         return self._reporter.sends(cells=cells, contents=contents)
+
+    def _count_work(self) -> None:
+        """Enter what indexes have counted since the last report; those that are gone count no more."""
+        now = {
+            "candidates": sum(worker.index.counts().n_candidates for worker in self._role.workers),
+            "matches": sum(worker.index.counts().n_matches for worker in self._role.workers),
+            "applied_updates": self._role.n_updates,
+        }
+        for name, total in now.items():
+            self._recorder.count(name, max(0, total - self._worked.get(name, 0)))
+        self._worked = now
 
     def _contents(self) -> pa.RecordBatch:
         sizes = self._role.newest.index.cell_counters(["bytes"])["bytes"]
