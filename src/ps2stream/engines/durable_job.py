@@ -19,7 +19,9 @@ from ps2stream.adjusting.status import status_of
 from ps2stream.arrow import concat
 from ps2stream.balance.adjustments import Adjustment
 from ps2stream.config import Settings
+from ps2stream.engines.batch_notes import BatchNotes, SettledHosts
 from ps2stream.engines.batch_tasks import BatchContext, BatchTasks, Compiled, Heard, compiled_here
+from ps2stream.engines.load_watch import LoadWatch
 from ps2stream.roles.registrar import Registrar
 from ps2stream.roles.reports import DispatcherReport, Report, WorkerReport
 from ps2stream.roles.worker_host import Standing, WorkerHost
@@ -68,11 +70,14 @@ class DurableJob:
     prune_journal: bool = False
     prune_every: int = 100_000
     controller: Controller | None = None
+    is_lazy: bool = False  # about its notes (``batch_notes.py``)
     _updates_since_snapshot: int = 0
     _events_since_pruning: int = 0
     _consumed: tuple[Source, ...] = ()
     _decided: int = field(init=False)
     _registrar: Registrar = field(init=False)
+    _watch: LoadWatch = field(init=False)
+    notes: BatchNotes = field(init=False)
     _tokenizer: Tokenizer = field(init=False)
     _next_status: float = 0.0
     _status_is_old: bool = False
@@ -91,6 +96,8 @@ class DurableJob:
         self.state.drop_plans()
         self.state.mailbox.forget_status()  # that of an earlier run
         self._tokenizer = self.settings.tokenizer()
+        self._watch = LoadWatch(self.tasks.loads_every_s)
+        self.notes = BatchNotes(self.state.ledger, self.is_lazy)
         self.tasks.start(self.state, self._registrar)
 
     def process(self, sources: tuple[Source, ...], batch_id: int, traffic: tuple[Traffic, ...] = ()) -> int:
@@ -101,22 +108,24 @@ class DurableJob:
         started = time.monotonic()
         if not sources:
             return 0
-        horizon = self.state.ledger.last_seq(batch_id - 1)
+        horizon = self.notes.last_seq(batch_id - 1)
         self._snapshot_when_due(batch_id)
         self._prune_when_due()
         reachable = self._reachable(sources, batch_id)
         registrar_started, decided_at = time.process_time(), time.time()
         record, n_rejected = self._update(batch_id, sources, reachable, horizon)
         registrar_busy_s = time.process_time() - registrar_started
-        heard = self.tasks.match(self._context(batch_id, reachable, horizon))
-        self.state.ledger.finish(batch_id, max(horizon, *(source.last_seq for source in sources)))
+        # After an adjustment at once: from there on other workers do the work.
+        with_cells = self.controller is not None and (record is not None or self._watch.is_due())
+        heard = self.tasks.match(self._context(batch_id, reachable, horizon, reports_cells=with_cells))
+        self.notes.finish(batch_id, max(horizon, *(source.last_seq for source in sources)))
         n_updates = sum(source.n_updates for source in sources)
         self._updates_since_snapshot += n_updates
         self._events_since_pruning += sum(map(n_events, sources))
         self._consumed = sources
         if reachable is not sources:
             self.state.drop_spool(batch_id)
-        adjustments = self._observe(record, decided_at, heard, n_updates)
+        adjustments = self._observe(record, decided_at, heard, n_updates, with_cells=with_cells)
         done = BatchDone(
             batch_id,
             sources,
@@ -165,11 +174,17 @@ class DurableJob:
         rejected = concat([*compiled.rejected, decided.rejected])
         segment = concat([adjusted.migrated.rows, decided.segment]) if adjusted else decided.segment
         # First what else there is to write, then the decision: after it this part is never redone.
-        self.sink.write_rejected(batch_id, "updates", rejected)
+        if rejected.num_rows:
+            self.notes.settle()
+            self.sink.write_rejected(batch_id, "updates", rejected)
         # Also without changes: its matches lie in a file for each worker, so its routing has to stay, too.
         is_changed = bool(segment.num_rows or adjusted)
         changed = segment if is_changed else None
-        self.state.ledger.decide(batch_id, changed, self._registrar.plan_numbers)
+        if changed is None:
+            self.notes.decide_unchanged(batch_id)
+        else:
+            self.notes.settle()
+            self.state.ledger.decide(batch_id, changed, self._registrar.plan_numbers)
         self._decided = batch_id
         self.tasks.decided(batch_id, changed)
         if adjusted:
@@ -186,7 +201,10 @@ class DurableJob:
         if self.state.mailbox.take_request() and isinstance(self.controller, LoadController):
             self.controller.request_repartition()
         plan = self._registrar.plan
-        adjusted = self.controller.adjust(batch_id, self._registrar, self._hosts(horizon))
+        hosts = SettledHosts(self._hosts(horizon), self.notes)
+        adjusted = self.controller.adjust(batch_id, self._registrar, hosts)
+        if adjusted:
+            self.notes.settle()
         if self._registrar.plan is not plan:
             self.state.plans.add(self._registrar.plan)
         self.state.adjustments.write(batch_id, adjusted.record if adjusted else None)
@@ -199,7 +217,13 @@ class DurableJob:
         return self.tasks.hosts(self.state, standing)
 
     def _observe(
-        self, record: Adjustment | None, decided_at: float, heard: Heard, n_updates: int
+        self,
+        record: Adjustment | None,
+        decided_at: float,
+        heard: Heard,
+        n_updates: int,
+        *,
+        with_cells: bool,
     ) -> tuple[Adjustment, ...]:
         """Tell the controller what the batch was like; return the adjustments that more is known of now."""
         if self.controller is None:
@@ -219,7 +243,8 @@ class DurableJob:
             adjustments.append(record)
         busy_s = {report.worker: report.busy_s for report in workers}
         observed = Observed(n_publications, n_updates, heard.cells, busy_s, heard.sampled)
-        known = self.controller.observe(observed)
+        told = self._watch.told(observed, with_cells=with_cells, is_adjusted=record is not None)
+        known = self.controller.observe(told) if told else None
         if known is not None:
             adjustments.append(known)
         for each in adjustments:
@@ -247,7 +272,9 @@ class DurableJob:
         self._early_traffic = compiled.traffic
         return compiled
 
-    def _context(self, batch_id: int, sources: tuple[Source, ...], horizon: int) -> BatchContext:
+    def _context(
+        self, batch_id: int, sources: tuple[Source, ...], horizon: int, *, reports_cells: bool = False
+    ) -> BatchContext:
         return BatchContext(
             batch_id,
             self.state.told(self._decided),
@@ -257,7 +284,7 @@ class DurableJob:
             self._registrar.routing.map(lambda stored: (stored.plan.number, stored.name)),
             horizon,
             sources,
-            self.controller is not None,
+            reports_cells,
         )
 
     def _snapshot_when_due(self, batch_id: int) -> None:
@@ -269,6 +296,7 @@ class DurableJob:
         """
         n_due = max(self.snapshot_every, self._registrar.registry.n_live)
         if self._updates_since_snapshot > n_due and self._decided < batch_id:
+            self.notes.settle()
             self.state.snapshot(self._decided, self._registrar)
             self._updates_since_snapshot = 0
 
@@ -278,6 +306,7 @@ class DurableJob:
         Nothing needs it any more: the log holds the subscriptions, the sink the matches.
         """
         if self.prune_journal and self._events_since_pruning > self.prune_every:
+            self.notes.settle()
             for source in self._consumed:
                 source.forget()
             self._events_since_pruning = 0
