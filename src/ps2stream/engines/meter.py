@@ -8,8 +8,8 @@ from collections import deque
 from dataclasses import dataclass
 
 from ps2stream.config import Settings
-from ps2stream.engines.spark.batch_tally import tally_batch
-from ps2stream.engines.spark.job import BatchDone
+from ps2stream.engines.batch_tally import tally_batch
+from ps2stream.engines.durable_job import BatchDone
 from ps2stream.engines.tally import Tally, weighted_quantiles
 from ps2stream.roles.reports import WorkerReport
 from ps2stream.sources.source import n_events
