@@ -12,9 +12,11 @@ from typing import TYPE_CHECKING, Any
 
 from ps2stream.cli import exit_codes
 from ps2stream.cli.interrupts import Interrupts, abrupt_interrupts, ending_of
+from ps2stream.cli.job_board import job_board
 from ps2stream.cli.options.arguments import seconds
 from ps2stream.cli.options.cluster import add_cluster, conf_from, master_from, needed_store, store_from
 from ps2stream.cli.options.home import add_home, home_from
+from ps2stream.cli.options.metrics import add_metrics, metrics_served
 from ps2stream.cli.options.settings import add_plan_file, add_settings, settings_and_plan
 from ps2stream.cli.render.output import note
 from ps2stream.cli.render.printable import counted
@@ -56,7 +58,7 @@ HOME/state where all is on one host.
 The first start makes the plan, from what there is by then (or --sample FILE, or --plan
 FILE); later ones go on with it, and need the same --workers, --partitioner and --stop-words.
 When load drifts it is moved, and plans are made anew: 'ps2stream status' shows the loads,
-'ps2stream adjustments' what was done.
+'ps2stream adjustments' what was done, 'ps2stream top' how it is doing now.
 """
 
 _EPILOG = """\
@@ -64,6 +66,7 @@ examples:
   ps2stream run
   ps2stream run --home /var/lib/alerts --workers 8 --prune
   ps2stream run --until-idle                    process what is there, then stop
+  ps2stream run --metrics 9464                  Prometheus reads http://127.0.0.1:9464/metrics
   ps2stream run --master spark://host:7077 --store s3://bucket/alerts --conf spark.executor.memory=8g
   ps2stream run --kafka broker:9092 --topics alerts --match-format json
 """
@@ -104,6 +107,7 @@ def add_parser(subparsers: Any) -> None:
         help="seconds between lines of figures (default: 5)",
     )
     parser.add_argument("--json", action="store_true", help="figures as lines of JSON on stdout, for scripts")
+    add_metrics(parser)
     add_cluster(parser)
     add_plan_file(parser)
     add_settings(parser)
@@ -123,6 +127,7 @@ def run(arguments: argparse.Namespace) -> int:
     with (
         abrupt_interrupts() as interrupts,
         interrupts.tidied_by(end_jvm),
+        metrics_served(arguments, "microbatch") as board,
         own_session(
             "ps2stream run",
             log=state.host.spark_log,
@@ -138,6 +143,7 @@ def run(arguments: argparse.Namespace) -> int:
         with (
             closing(home.events()) as events,
             _stream(spark, home, settings, plan, meter, arguments) as stream,
+            job_board(board, home, events, meter, stream),
             interrupts.held(),
         ):
             where = f" with its state in {home.store}" if home.store else ""
