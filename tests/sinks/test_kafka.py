@@ -14,7 +14,8 @@ from ps2stream.kafka.client import Kafka
 from ps2stream.kafka.topics import Topics
 from ps2stream.model.schemas import MATCHES
 from ps2stream.roles.packets import decode
-from ps2stream.sinks.kafka import MAX_PACKET_BYTES, KafkaSink, MatchFormat, _Records
+from ps2stream.roles.packets import MAX_PACKET_BYTES
+from ps2stream.sinks.kafka import KafkaSink, MatchFormat, _Records
 from ps2stream.sinks.partitions import partitions_of
 
 

@@ -3,7 +3,7 @@
 A row says what happens to one version of a subscription, and which workers it concerns:
 
     BEGIN   it begins; with its region and its clauses, rarest term first
-    END     it ends
+    END     it ends; with its region and, as clauses, the terms it is posted under, so that it can be counted out
     MOVE    it goes on as before, and these workers store it from now on; as complete as BEGIN
     DROP    it goes on as before, and these workers do not store it any more
 
@@ -20,6 +20,7 @@ from ps2stream.arrays import Int64s, frozen
 from ps2stream.arrow import large_lists, pick, ragged_of
 from ps2stream.kernels import kernel
 from ps2stream.matching.contract import FOREVER, Subscriptions
+from ps2stream.routing.layout import Postings
 
 BEGIN, END, MOVE, DROP = range(4)
 
@@ -75,7 +76,7 @@ def move_rows(subs: Subscriptions, ids: pa.Array, workers: pa.Array) -> pa.Recor
 def bare_rows(
     change: int, seq_from: Int64s, seq_to: Int64s, ids: pa.Array, workers: pa.Array
 ) -> pa.RecordBatch:
-    """Lay out rows that need nothing but seqs: ends and drops."""
+    """Lay out rows that need nothing but seqs."""
     n = len(seq_from)
     columns = [
         pa.repeat(pa.scalar(change, pa.int8()), n),
@@ -88,6 +89,32 @@ def bare_rows(
         workers,
     ]
     return pa.RecordBatch.from_arrays(columns, schema=SEGMENT)
+
+
+def end_rows(
+    seq_from: Int64s, seq_to: Int64s, ids: pa.Array, postings: Postings, workers: pa.Array
+) -> pa.RecordBatch:
+    """Lay out rows that end subscriptions."""
+    n = len(seq_from)
+    bounds = postings.bounds.reshape(-1, 4)
+    each = np.arange(len(postings.terms) + 1)
+    columns = [
+        pa.repeat(pa.scalar(END, pa.int8()), n),
+        pa.array(seq_from),
+        pa.array(seq_to),
+        ids,
+        pa.nulls(n, pa.string()),
+        *(pa.array(bounds[:, i]) for i in range(4)),
+        large_lists(pa.array(postings.terms), each, postings.offsets),
+        workers,
+    ]
+    return pa.RecordBatch.from_arrays(columns, schema=SEGMENT)
+
+
+def postings_of(segment: pa.RecordBatch) -> Postings:
+    """Pick the first, rarest, term of every clause: the one that it is posted under."""
+    subs = subscriptions_of(segment)
+    return Postings(subs.bounds, subs.clause_offsets, frozen(subs.terms[subs.term_offsets[:-1]]))
 
 
 def rows_of(segment: pa.RecordBatch, worker: int) -> Int64s:

@@ -78,6 +78,23 @@ class Merger:
             columns = [self._registry.ids(own), pa.array(own), names, pa.array(seqs)]
             yield pa.RecordBatch.from_arrays(columns, schema=MATCHES)
 
+    def in_order(self, found: Sequence[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Give the deliveries of one worker in the order in which it found them.
+
+        Publications may share a seq, and none is found twice.
+        """
+        batch = pa.concat_batches([empty(_FOUND), *(each.cast(_FOUND) for each in found)])
+        ids = _with_margin(spans_of(batch.column("publication_id")))
+        lists, seq = ragged_of(batch.column("subscription_seqs")), batch.column("publication_seq").to_numpy()
+        publications = _Publications(np.arange(len(seq)), np.diff(lists.offsets))
+        ends = lists.offsets[1:]
+        for start in range(0, len(lists.values), self._max_piece):
+            stop = min(start + self._max_piece, len(lists.values))
+            seqs, names = _spread(_between(publications, ends, start, stop), seq, ids)
+            own = lists.values[start:stop]
+            columns = [self._registry.ids(own), pa.array(own), names, pa.array(seqs)]
+            yield pa.RecordBatch.from_arrays(columns, schema=MATCHES)
+
 
 def _between(publications: _Publications, ends: Int64s, start: int, stop: int) -> _Publications:
     """Return the publications of some matches; ``ends`` are where the matches of each end."""

@@ -6,10 +6,15 @@ IPC stream, so a shuffle moves a few large values and not every tuple.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from enum import StrEnum, auto
 from typing import NamedTuple
 
+import numpy as np
 import pyarrow as pa
+
+#: Brokers of Kafka take a megabyte unless they are told otherwise; what compression saves nobody can tell.
+MAX_PACKET_BYTES = 900_000
 
 #: Publications on their way from a dispatcher to a worker; `probes` is ``Probes.owned``.
 ROUTED = pa.schema(
@@ -82,3 +87,17 @@ def encode(batch: pa.RecordBatch) -> bytes:
 def decode(payload: pa.Buffer | bytes) -> pa.RecordBatch:
     """Read the one batch of a packet; its columns view the payload."""
     return pa.ipc.open_stream(payload).read_next_batch()
+
+
+def fitting(rows: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
+    """Cut rows into packets that brokers take; a single one always fits."""
+    n_each = max(1, int(MAX_PACKET_BYTES * rows.num_rows / max(1, rows.nbytes)))
+    for start in range(0, rows.num_rows, n_each):
+        # A copy: a slice would be written with all of the buffers that it is a part of.
+        part = rows.slice(start, n_each).take(pa.array(np.arange(min(n_each, rows.num_rows - start))))
+        if part.nbytes > MAX_PACKET_BYTES and part.num_rows > 1:
+            half = part.num_rows // 2
+            yield from fitting(part.slice(0, half).take(pa.array(np.arange(half))))
+            yield from fitting(part.slice(half).take(pa.array(np.arange(part.num_rows - half))))
+        else:
+            yield part

@@ -30,10 +30,11 @@ from ps2stream.registry.segments import (
     END,
     MOVE,
     SEGMENT,
-    bare_rows,
     begin_rows,
     bounds_of,
     changes,
+    end_rows,
+    postings_of,
     subscriptions_of,
 )
 from ps2stream.roles.migration import (
@@ -204,7 +205,7 @@ class Registrar:
         # Two steps, as where they go depends on the terms that only the workers know.
         moved = migrate(stored, was, was, fetch, self.registry, newest.plan.frequencies)
         moves = changes(moved.rows, MOVE)
-        postings = _postings_of(moves)
+        postings = postings_of(moves)
         self.registry.repost(moves.column("seq_from").to_numpy(), postings)
         newest.grid_t.add(postings)
         takers = workers_column(newest.grid_t.marks_of(postings))
@@ -230,7 +231,7 @@ class Registrar:
             rarest_first(terms, subs.term_offsets, stored.plan.frequencies)
             subs = subs._replace(terms=terms)
             versions = self.registry.versions_of(subs.seq_from)
-            workers = self._workers_column(versions)
+            workers = self.workers_of(versions)
             parts.append(begin_rows(subs, part.column("id"), part.column("expression"), workers))
         rows = concat(parts)
         # In order but for what an older plan holds; sorting takes longer than all the rest.
@@ -261,7 +262,8 @@ class Registrar:
         self._leave(versions)
         seq_from = self.registry.seq_from(versions)
         ids = self.registry.ids(seq_from)
-        return bare_rows(END, seq_from, seq_to, ids, self._workers_column(versions))
+        postings = self.registry.postings(versions)
+        return end_rows(seq_from, seq_to, ids, postings, self.workers_of(versions))
 
     def _by_routing(self, versions: Int64s) -> list[tuple[StoredGridT, Flags]]:
         """Part versions of subscriptions by the plan that they go by."""
@@ -272,7 +274,8 @@ class Registrar:
         is_older = seq_from <= self.routing.switch_seq
         return list(zip(self.routing.parts, (~is_older, is_older), strict=False))
 
-    def _workers_column(self, versions: Int64s) -> pa.Array:
+    def workers_of(self, versions: Int64s) -> pa.Array:
+        """List the workers that store each of some versions."""
         return workers_column(self._marks(versions))
 
     def _marks(self, versions: Int64s) -> Destinations:
@@ -310,7 +313,7 @@ def follow(registry: Registry, newest: GridT, segment: pa.RecordBatch) -> None:
     What ended stays in H2, which may hold too much: copies are made anew now and then.
     """
     _restored(registry, segment)
-    newest.add(_postings_of(changes(segment, BEGIN)))
+    newest.add(postings_of(changes(segment, BEGIN)))
 
 
 def _restored(registry: Registry, segment: pa.RecordBatch) -> Int64s:
@@ -324,16 +327,10 @@ def _restored(registry: Registry, segment: pa.RecordBatch) -> Int64s:
     order = np.argsort(seqs[by_itself], kind="stable")
     rows_of_all = np.flatnonzero(by_itself)[order]
     moved = changes(segment, MOVE)
-    registry.repost(moved.column("seq_from").to_numpy(), _postings_of(moved))
+    registry.repost(moved.column("seq_from").to_numpy(), postings_of(moved))
     verdicts = registry.apply(seqs[rows_of_all], is_subscribe[rows_of_all], ids.take(pa.array(rows_of_all)))
-    registry.describe(_postings_of(begun))
+    registry.describe(postings_of(begun))
     return verdicts.ended_version[verdicts.ended_version >= 0]
-
-
-def _postings_of(segment: pa.RecordBatch) -> Postings:
-    """Pick the first, rarest, term of every clause."""
-    subs = subscriptions_of(segment)
-    return Postings(subs.bounds, subs.clause_offsets, first_terms(subs))
 
 
 def _sorted(compiled: pa.RecordBatch) -> tuple[pa.RecordBatch, pa.RecordBatch]:

@@ -24,12 +24,10 @@ from ps2stream.kafka.delivering import deliver, forget
 from ps2stream.kafka.ends import Ends
 from ps2stream.kafka.sending import Outgoing
 from ps2stream.kafka.topics import Topics
-from ps2stream.roles.packets import encode
+from ps2stream.roles.packets import encode, fitting
 from ps2stream.sinks.partitions import partitions_of
 
 MatchFormat = Literal["arrow", "json"]
-#: Brokers take a megabyte unless they are told otherwise, and what compression saves is not known before.
-MAX_PACKET_BYTES = 900_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,19 +101,5 @@ class _Records:
     def _packets(self, piece: pa.RecordBatch, partitions: Int64s) -> Iterator[Outgoing]:
         for partition in np.unique(partitions).tolist():
             rows = piece.filter(pa.array(partitions == partition))
-            for part in _fitting(rows):
+            for part in fitting(rows):
                 yield Outgoing(self.sink.topics.matches, partition, encode(part))
-
-
-def _fitting(rows: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
-    """Cut rows into packets that brokers take; a single one always fits."""
-    n_each = max(1, int(MAX_PACKET_BYTES * rows.num_rows / max(1, rows.nbytes)))
-    for start in range(0, rows.num_rows, n_each):
-        # A copy: a slice would be written with all of the buffers that it is a part of.
-        part = rows.slice(start, n_each).take(pa.array(np.arange(min(n_each, rows.num_rows - start))))
-        if part.nbytes > MAX_PACKET_BYTES and part.num_rows > 1:
-            half = part.num_rows // 2
-            yield from _fitting(part.slice(0, half).take(pa.array(np.arange(half))))
-            yield from _fitting(part.slice(half).take(pa.array(np.arange(part.num_rows - half))))
-        else:
-            yield part
