@@ -17,8 +17,8 @@ from pyspark.sql import SparkSession
 
 from ps2stream.adjusting.controller import Controller
 from ps2stream.config import Settings
+from ps2stream.engines.durable_job import BatchDone
 from ps2stream.engines.inline import InlineEngine
-from ps2stream.engines.spark.job import BatchDone
 from ps2stream.engines.spark.running_stream import RunningStream
 from ps2stream.engines.spark.stream import journal_stream
 from ps2stream.journal import Journal

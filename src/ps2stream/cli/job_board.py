@@ -11,7 +11,7 @@ from ps2stream.errors import PS2StreamError
 if TYPE_CHECKING:
     from ps2stream.deployment.deployment_events import DeploymentEvents
     from ps2stream.deployment.home import Home
-    from ps2stream.engines.spark.meter import Meter
+    from ps2stream.engines.meter import Meter
     from ps2stream.metrics.board import Board
     from ps2stream.metrics.measures import RoleMeasures
     from ps2stream.state.state import State

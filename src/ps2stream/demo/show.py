@@ -23,8 +23,8 @@ from ps2stream.demo.adjustments import in_words, made_at
 from ps2stream.demo.snapshot import AdjustmentLine, SampleMatch, Snapshot, Summary
 from ps2stream.demo.view import View
 from ps2stream.demo.workload import Workload
+from ps2stream.engines.meter import Meter
 from ps2stream.engines.spark.jvm import end_jvm
-from ps2stream.engines.spark.meter import Meter
 from ps2stream.engines.spark.running_stream import RunningStream
 from ps2stream.engines.spark.session import own_session
 from ps2stream.engines.spark.stream import journal_stream

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from ps2stream.config import Settings
-    from ps2stream.engines.spark.meter import Meter
+    from ps2stream.engines.meter import Meter
     from ps2stream.engines.spark.running_stream import RunningStream
     from ps2stream.partitioning.plan import Plan
     from ps2stream.state.state import State
@@ -137,7 +137,7 @@ def run(arguments: argparse.Namespace) -> int:
         ) as spark,
     ):
         from ps2stream.deployment.idleness import Idleness
-        from ps2stream.engines.spark.meter import Meter
+        from ps2stream.engines.meter import Meter
 
         meter = Meter(settings)
         with (
@@ -180,7 +180,7 @@ def _stream(
             prune=arguments.prune,
         )
     from ps2stream.engines.spark.kafka_stream import kafka_stream
-    from ps2stream.engines.spark.stream import StreamOptions
+    from ps2stream.engines.stream_start import StreamOptions
     from ps2stream.sinks.kafka import KafkaSink
 
     sink = KafkaSink.of(home.topics, arguments.match_format)

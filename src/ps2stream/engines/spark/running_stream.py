@@ -17,10 +17,11 @@ from collections.abc import Callable, Iterator
 from py4j.protocol import Py4JError, Py4JJavaError
 from pyspark.errors import PySparkException
 
+from ps2stream.engines.batch_loop import Query
+from ps2stream.engines.durable_job import BatchDone, DurableJob
 from ps2stream.engines.spark.failures import death_of, failure_line, report_of
-from ps2stream.engines.spark.job import BatchDone, MicroBatchJob
 from ps2stream.engines.spark.jvm import jvm_ended
-from ps2stream.engines.spark.query import Query
+from ps2stream.engines.stream_start import OnBatch
 from ps2stream.errors import EngineError, PS2StreamError, StateError
 from ps2stream.state.state import State
 
@@ -32,9 +33,7 @@ MOST_RESTARTS = 5
 FIRST_PAUSE_S = 1.0
 _POLL_S = 0.05
 
-
-OnBatch = Callable[[BatchDone], None]
-Started = tuple[MicroBatchJob, Query]
+Started = tuple[DurableJob, Query]
 #: Restore a job from its state and start its query; the job tells its batches to the function given.
 Start = Callable[[OnBatch], Started]
 
@@ -70,7 +69,7 @@ class RunningStream:
         self._on_batch = on_batch
         self._check_holder = check_holder
         self._first_pause_s = first_pause_s
-        self._job: MicroBatchJob | None = None
+        self._job: DurableJob | None = None
         self._query: Query | None = None
         self._n_restarts = 0
         self._due = 0.0

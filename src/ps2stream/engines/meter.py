@@ -8,9 +8,9 @@ from collections import deque
 from dataclasses import dataclass
 
 from ps2stream.config import Settings
+from ps2stream.engines.batch_tally import tally_batch
+from ps2stream.engines.durable_job import BatchDone
 from ps2stream.engines.role_measures import measures_of, record_batch
-from ps2stream.engines.spark.batch_tally import tally_batch
-from ps2stream.engines.spark.job import BatchDone
 from ps2stream.engines.tally import Tally, weighted_quantiles
 from ps2stream.metrics.measures import RoleMeasures
 from ps2stream.metrics.recorder import Recorder
@@ -73,7 +73,7 @@ class Meter:
             )
             self._batches.append(entry)
         last_seq = max((source.last_seq for source in done.sources), default=0)
-        record_batch(self.driver, done.duration_s, latencies, last_seq)
+        record_batch(self.driver, done.duration_s, latencies, last_seq, done.commit_s)
 
     def measures(self, n_subscriptions: int = 0, n_restarts: int = 0) -> list[RoleMeasures]:
         """Return what all roles have measured; ``n_subscriptions``: those at the start of the stream."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from ps2stream.engines.spark.job import MicroBatchJob
+from ps2stream.engines.durable_job import DurableJob
 from ps2stream.sources.feed import Feed
 from ps2stream.state.ledger import BatchRange
 
@@ -13,7 +13,7 @@ from ps2stream.state.ledger import BatchRange
 class Batches:
     """Let a job process a feed, a batch at a time."""
 
-    job: MicroBatchJob
+    job: DurableJob
     feed: Feed
     _done: BatchRange | None = field(init=False)
     _cut_off: BatchRange | None = None
