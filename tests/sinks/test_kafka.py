@@ -15,7 +15,7 @@ from ps2stream.kafka.topics import Topics
 from ps2stream.model.schemas import MATCHES
 from ps2stream.roles.packets import decode
 from ps2stream.roles.packets import MAX_PACKET_BYTES
-from ps2stream.sinks.kafka import KafkaSink, MatchFormat, _Records
+from ps2stream.sinks.kafka import KafkaSink, MatchFormat, _Outgoing
 from ps2stream.sinks.partitions import partitions_of
 
 
@@ -40,7 +40,7 @@ def sink_of(match_format: MatchFormat = "arrow") -> KafkaSink:
 def test_packets_have_all_matches_each_in_the_partition_of_its_subscription(id_bytes: int) -> None:
     pieces = [matches(4_000, id_bytes), matches(5), matches(0)]
     found = []
-    for record in _Records(sink_of(), pieces):
+    for record in _Outgoing(sink_of(), pieces):
         assert record.value is not None
         assert len(record.value) < 1_000_000
         packet = decode(record.value)
@@ -53,18 +53,18 @@ def test_packets_have_all_matches_each_in_the_partition_of_its_subscription(id_b
 def test_ids_of_very_different_lengths_still_fit() -> None:
     long = matches(900, 1_000).slice(0, 900)
     mixed = pa.concat_batches([matches(20_000), long])
-    sizes = [decode(record.value or b"").nbytes for record in _Records(sink_of(), [mixed])]
+    sizes = [decode(record.value or b"").nbytes for record in _Outgoing(sink_of(), [mixed])]
     assert max(sizes) <= MAX_PACKET_BYTES
 
 
 def test_in_json_each_match_has_the_key_of_its_subscription() -> None:
-    records = list(_Records(sink_of("json"), [matches(20)]))
+    records = list(_Outgoing(sink_of("json"), [matches(20)]))
     assert [json.loads(record.value or b"") for record in records] == matches(20).to_pylist()
     assert [record.key for record in records] == [f"s{i % 7}x".encode() for i in range(20)]
 
 
 def test_records_are_the_same_when_they_are_asked_for_again() -> None:
-    records = _Records(sink_of(), [matches(500)])
+    records = _Outgoing(sink_of(), [matches(500)])
     assert list(records) == list(records)
 
 

@@ -7,7 +7,13 @@ import pytest
 from ps2stream.model.expressions import parse
 from ps2stream.model.schemas import EVENTS, OPERATIONS
 from ps2stream.testing import oracle
-from ps2stream.testing.generators import random_events, random_expression, random_region, random_text
+from ps2stream.testing.generators import (
+    random_events,
+    random_expression,
+    random_region,
+    random_steps,
+    random_text,
+)
 
 
 def test_the_same_arguments_give_the_same_log() -> None:
@@ -43,6 +49,32 @@ def test_only_the_invalid_events_are_rejected(seed: int) -> None:
 
 def test_an_empty_log_is_a_log() -> None:
     assert random_events(0, 1).schema == EVENTS
+
+
+def test_steps_have_no_seqs_and_demand_positions_of_earlier_updates() -> None:
+    steps = random_steps(1000, 3, invalid_share=0.1, after_share=0.3, as_of_share=0.2)
+    assert steps == random_steps(1000, 3, invalid_share=0.1, after_share=0.3, as_of_share=0.2)
+    assert {step.event.seq for step in steps} == {None}
+    n_updates = n_after = n_as_of = 0
+    for step in steps:
+        demanded = [number for number in (step.after, step.as_of) if number is not None]
+        assert all(0 <= number < n_updates for number in demanded)
+        assert len(demanded) <= (not step.is_update)
+        n_updates += step.is_update
+        n_after += step.after is not None
+        n_as_of += step.as_of is not None
+    assert 300 < n_updates < 500
+    assert 120 < n_after < 240
+    assert 80 < n_as_of < 160
+
+
+def test_steps_may_be_spoilt_in_every_way_but_their_seq() -> None:
+    log = [
+        step.event._replace(seq=seq) for seq, step in enumerate(random_steps(300, 2, invalid_share=1.0), 1)
+    ]
+    assert len(oracle.run(log).rejected) == 300
+    log = [step.event._replace(seq=seq) for seq, step in enumerate(random_steps(300, 2, invalid_share=0.0))]
+    assert oracle.run(log).rejected == []
 
 
 def test_expressions_parse_and_nest() -> None:

@@ -1,16 +1,18 @@
 """The oracle defines a match; these are the cases that a reader would ask about."""
 
 import math
+import random
 import subprocess
 import sys
+from collections import Counter
 from typing import Any
 
 import pyarrow as pa
 import pytest
 
 from ps2stream.model.matches import Match
-from ps2stream.model.schemas import EVENTS, PUBLISH, SUBSCRIBE, UNSUBSCRIBE
-from ps2stream.testing import oracle
+from ps2stream.model.schemas import AFTER_ALL_SEQS, EVENTS, PUBLISH, SUBSCRIBE, UNSUBSCRIBE
+from ps2stream.testing import generators, oracle
 from ps2stream.testing.oracle import EventRow, Rejection
 
 
@@ -151,6 +153,46 @@ def test_stop_words_are_not_seen_in_texts_or_expressions() -> None:
     ]
     assert oracle.run(log, ["The"]).matches == [Match("a", 1, "p", 3)]
     assert oracle.run(log).matches == [Match("b", 2, "p", 4)]
+
+
+def test_a_publication_at_a_position_sees_the_updates_below_it() -> None:
+    updates = [subscribe(2), subscribe(4, expression="fire OR rain"), unsubscribe(6)]
+    placed = [publish(7, "p7"), publish(5, "p5"), publish(3, "p3"), publish(1, "p1"), publish(5, "also p5")]
+    assert oracle.run_at(updates, placed).matches == [
+        Match("s", 2, "p3", 3),
+        Match("s", 4, "also p5", 5),
+        Match("s", 4, "p5", 5),
+    ]
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_publications_at_their_own_seqs_have_the_matches_of_the_log(seed: int) -> None:
+    steps = generators.random_steps(400, seed, invalid_share=0.2)
+    log = [(step, step.event._replace(seq=seq)) for seq, step in enumerate(steps)]
+    updates = [event for step, event in log if step.is_update]
+    placed = [event for step, event in log if not step.is_update]
+    random.Random(seed).shuffle(placed)
+    got, expected = oracle.run_at(updates, placed, ["the"]), oracle.run([event for _, event in log], ["the"])
+    assert got.matches == expected.matches
+    assert Counter(got.rejected) == Counter(expected.rejected)
+
+
+def test_a_publication_without_a_position_is_rejected_behind_the_updates() -> None:
+    updates = [subscribe(2), unsubscribe(4, "unknown")]
+    placed = [publish(None), publish(3, lat=None), publish(3, ""), subscribe(5)]
+    assert oracle.run_at(updates, placed) == ([], [rejection(event) for event in (updates[1], *placed)])
+
+
+def test_versions_tell_when_they_end() -> None:
+    log = [subscribe(2), subscribe(4), subscribe(6, expression="AND"), subscribe(8, "t"), unsubscribe(10)]
+    lives, rejected = oracle.versions(log)
+    assert [(one.id, one.seq, one.end) for one in lives] == [
+        ("s", 2, 4),
+        ("s", 4, 10),
+        ("t", 8, AFTER_ALL_SEQS),
+    ]
+    assert rejected == [rejection(log[2])]
+    assert [position for position in range(12) if lives[1].is_live_at(position)] == [5, 6, 7, 8, 9]
 
 
 def test_tables_and_batches_are_logs_too() -> None:

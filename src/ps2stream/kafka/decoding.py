@@ -28,22 +28,32 @@ from ps2stream.model.events import conform, rejected_records
 from ps2stream.model.records import (
     BadRecordError,
     Row,
+    demands_of,
     objects_in,
     publication_row,
     subscription_row,
     unsubscription_row,
 )
-from ps2stream.model.schemas import PUBLICATIONS, PUBLISH, SUBSCRIBE, UNSUBSCRIBE, UPDATES, empty
+from ps2stream.model.schemas import (
+    PLACED_PUBLICATIONS,
+    PUBLICATIONS,
+    PUBLISH,
+    SUBSCRIBE,
+    UNSUBSCRIBE,
+    UPDATES,
+    empty,
+)
 
 #: How an Arrow IPC stream begins; no JSON text does.
 _ARROW = b"\xff\xff\xff\xff"
-_PLAIN = pa.schema([*(field for field in PUBLICATIONS if field.name != "seq"), ("type", pa.string())])
+_PLAIN = pa.schema([*(field for field in PLACED_PUBLICATIONS if field.name != "seq"), ("type", pa.string())])
 #: This many records are read one by one, where Arrow's reader does not like one of them or would take longer.
 _FEW = 32
 _MAX_BLOCK_BYTES = 1 << 28
 #: Python's reader of JSON refuses numbers of more digits, and nests no deeper than some hundred levels.
 _MAX_PLAIN_BYTES = 4_000
 _MAX_PLAIN_BRACKETS = 200
+_DEMANDS = ("after", "as_of")
 
 _Rejected = tuple[int | None, str | None, str | None, str]
 _RowOf = Callable[[object], Row]
@@ -71,18 +81,23 @@ class _Form(Enum):
     OTHER = auto()
 
 
-def decode_publications(records: Sequence[Record], place: NumberedSpan) -> Decoded:
-    """Decode records of the publications' topic; one without an id is named after its place."""
+def decode_publications(
+    records: Sequence[Record], place: NumberedSpan, schema: pa.Schema = PUBLICATIONS
+) -> Decoded:
+    """Decode records of the publications' topic; one without an id is named after its place.
+
+    ``schema``: PLACED_PUBLICATIONS where it matters which position they ask for.
+    """
     parts = _Parts([], [])
     for form, run in itertools.groupby(records, lambda record: _form_of(record.value)):
         if form is _Form.PACKET:
             for record in run:
-                _add_packet(record, place, PUBLICATIONS, parts)
+                _add_packet(record, place, schema, parts)
         elif form is _Form.PLAIN:
-            _add_plain(list(run), place, parts)
+            _add_plain(list(run), place, schema, parts)
         else:
-            _add_objects(run, place, PUBLICATIONS, parts)
-    return _named(_decoded(parts, PUBLICATIONS, PUBLISH), place)
+            _add_objects(run, place, schema, parts)
+    return _named(_decoded(parts, schema, PUBLISH), place)
 
 
 def decode_updates(records: Sequence[Record], place: NumberedSpan) -> Decoded:
@@ -129,7 +144,7 @@ def _named(decoded: Decoded, place: NumberedSpan) -> Decoded:
     index = PUBLICATIONS.get_field_index("id")
     columns = decoded.events.columns
     columns[index] = pc.coalesce(ids, pa.array(names, pa.string()))
-    return decoded._replace(events=pa.RecordBatch.from_arrays(columns, schema=PUBLICATIONS))
+    return decoded._replace(events=pa.RecordBatch.from_arrays(columns, schema=decoded.events.schema))
 
 
 def _add_packet(record: Record, place: NumberedSpan, schema: pa.Schema, parts: _Parts) -> None:
@@ -145,6 +160,9 @@ def _add_packet(record: Record, place: NumberedSpan, schema: pa.Schema, parts: _
             table = table.drop_columns("seq")
         if "op" in schema.names and "op" not in table.schema.names:
             table = table.append_column("op", pa.repeat(pa.scalar(SUBSCRIBE, pa.string()), table.num_rows))
+        for name in _DEMANDS:
+            if name in schema.names and name not in table.schema.names:
+                table = table.append_column(name, pa.nulls(table.num_rows, pa.int64()))
         numbered = conform(table.append_column("seq", seqs), schema, "a packet")
         parts.batches.extend(numbered.combine_chunks().to_batches())
     except (BadRecordError, SchemaError) as error:
@@ -153,20 +171,20 @@ def _add_packet(record: Record, place: NumberedSpan, schema: pa.Schema, parts: _
         _reject(record, place, f"must be an Arrow IPC stream; {error}", parts)
 
 
-def _add_plain(records: Sequence[Record], place: NumberedSpan, parts: _Parts) -> None:
+def _add_plain(records: Sequence[Record], place: NumberedSpan, schema: pa.Schema, parts: _Parts) -> None:
     """Add publications in JSON: all at once, or those halves of them that can be."""
     few = len(records) <= _FEW  # Arrow's reader takes as long to begin
     table = None if few else _read_plain([record.value or b"" for record in records])
     if table is not None:
         seqs = pa.array(np.array([place.seq(record.offset) for record in records], np.int64))
-        columns = [seqs if name == "seq" else table.column(name) for name in PUBLICATIONS.names]
-        parts.batches.extend(pa.table(columns, schema=PUBLICATIONS).combine_chunks().to_batches())
+        columns = [seqs if name == "seq" else table.column(name) for name in schema.names]
+        parts.batches.extend(pa.table(columns, schema=schema).combine_chunks().to_batches())
     elif not few:
         half = len(records) // 2
-        _add_plain(records[:half], place, parts)
-        _add_plain(records[half:], place, parts)
+        _add_plain(records[:half], place, schema, parts)
+        _add_plain(records[half:], place, schema, parts)
     else:
-        _add_objects(records, place, PUBLICATIONS, parts)
+        _add_objects(records, place, schema, parts)
 
 
 def _read_plain(values: list[bytes]) -> pa.Table | None:
@@ -204,7 +222,7 @@ def _add_objects(records: Iterable[Record], place: NumberedSpan, schema: pa.Sche
 
 
 def _rows_of(record: Record, place: NumberedSpan, schema: pa.Schema, parts: _Parts) -> list[Row]:
-    row_of: _RowOf = publication_row if schema is PUBLICATIONS else update_row
+    row_of: _RowOf = _publication_row if "text" in schema.names else update_row
     rows: list[Row] = []
     try:
         if record.value is None:
@@ -219,6 +237,10 @@ def _rows_of(record: Record, place: NumberedSpan, schema: pa.Schema, parts: _Par
     except BadRecordError as error:
         _reject(record, place, str(error), parts)
     return rows
+
+
+def _publication_row(value: object) -> Row:
+    return {**publication_row(value), **demands_of(value)}
 
 
 def update_row(value: object) -> Row:
@@ -239,7 +261,7 @@ def update_row(value: object) -> Row:
 
 
 def _without_value(record: Record, schema: pa.Schema) -> Row:
-    if schema is PUBLICATIONS or record.key is None:
+    if "text" in schema.names or record.key is None:
         raise BadRecordError("the record has no value")
     try:
         return {"op": UNSUBSCRIBE, "id": record.key.decode()}

@@ -29,6 +29,7 @@ from ps2stream.errors import BrokerError
 from ps2stream.kafka.client import PATIENCE_S, reason_of
 from ps2stream.kafka.sending import Outgoing, produce
 from ps2stream.kafka.topics import Topics
+from ps2stream.kafka.transactions import init_transactions
 
 #: Brokers abort a transaction that is left open for longer.
 _TRANSACTION_MS = 60_000
@@ -111,7 +112,7 @@ def _opened(topics: Topics, part: str) -> _Outlet:
         transaction_timeout_ms=_TRANSACTION_MS,
         queue_buffering_max_kbytes=_QUEUE_KB,
     )
-    _init(producer)
+    init_transactions(producer)
     group = topics.kafka.consumer(group_id=name)
     try:
         [noted] = group.committed([TopicPartition(topics.updates, 0)], timeout=_ASK_S)
@@ -119,19 +120,6 @@ def _opened(topics: Topics, part: str) -> _Outlet:
         group.close()
         raise
     return _Outlet(producer, group, noted.offset - 1 if noted.offset >= 0 else -1)
-
-
-def _init(producer: Producer) -> None:
-    """Become the only producer of a transactional id; what its predecessor left open is aborted."""
-    until = time.monotonic() + PATIENCE_S
-    while True:
-        try:
-            producer.init_transactions(_ASK_S)
-            return
-        except KafkaException as error:
-            if not error.args[0].retriable() or time.monotonic() > until:
-                raise
-            time.sleep(_PAUSE_S)
 
 
 def _deliver(outlet: _Outlet, topics: Topics, batch_id: int, records: Iterable[Outgoing]) -> None:

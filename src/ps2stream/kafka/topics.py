@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import re
 import time
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from confluent_kafka import KafkaError, KafkaException, TopicCollection, TopicPartition
@@ -88,10 +89,10 @@ class Topics:
                 except KafkaException as error:
                     if error.args[0].code() != KafkaError.TOPIC_ALREADY_EXISTS:
                         raise
-        self._await(list(counts))
+        self.wait_for(list(counts))
         self.check()
 
-    def _await(self, names: list[str]) -> None:
+    def wait_for(self, names: list[str]) -> None:
         """Return when brokers know topics that they have made."""
         until = time.monotonic() + PATIENCE_S
         for name in names:
@@ -134,9 +135,13 @@ class Topics:
     def delete(self) -> None:
         """Remove all topics with all that is in them."""
         names = [self.publications, self.updates, self.matches, self.rejected, self.positions, self.job]
+        self.delete_named(names)
+
+    def delete_named(self, names: Iterable[str]) -> None:
+        """Remove some topics, where they are there."""
         with self.kafka.telling("delete topics"):
             admin = self.kafka.admin()
-            for deleted in admin.delete_topics(names, request_timeout=PATIENCE_S).values():
+            for deleted in admin.delete_topics(list(names), request_timeout=PATIENCE_S).values():
                 try:
                     deleted.result()
                 except KafkaException as error:

@@ -65,6 +65,13 @@ def publication_row(value: object) -> Row:
     return {"id": _id(record, properties), "lat": lat, "lon": lon, "text": text}
 
 
+def demands_of(value: object) -> Row:
+    """Read where in the order a publication wants to be: ``after`` a seq, ``as_of`` one, or anywhere."""
+    record = _object(value, "publication")
+    holder = _properties(record) if record.get("type") == "Feature" else record
+    return {name: _seq(holder.get(name), name) for name in ("after", "as_of")}
+
+
 def subscription_row(value: object) -> Row:
     """Read ``{"id", "expression", "region"}`` or a Feature with a rectangle; a missing field is None."""
     record = _object(value, "subscription")
@@ -199,6 +206,14 @@ def _number(value: object, name: str) -> float | None:
         raise BadRecordError(
             f"{name} must be a number of degrees; got one of {len(str(value))} digits"
         ) from None
+
+
+def _seq(value: object, name: str) -> int | None:
+    if value is None:
+        return None
+    if isinstance(value, bool) or not isinstance(value, int) or abs(value) >= 1 << 63:
+        raise BadRecordError(f"{name} must be a seq, a whole number; got {_kind(value)}")
+    return value
 
 
 def _degrees(value: object, name: str) -> float:

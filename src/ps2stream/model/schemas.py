@@ -35,6 +35,9 @@ EVENTS_WITHOUT_SEQ = pa.schema([field for field in EVENTS if field.name != "seq"
 #: Publications on their own, as packets carry them.
 PUBLICATIONS = pa.schema([EVENTS.field(name) for name in ("seq", "id", "lat", "lon", "text")])
 
+#: Publications that may say where in the order they want to be: after a seq, or as of it.
+PLACED_PUBLICATIONS = pa.schema([*PUBLICATIONS, ("after", pa.int64()), ("as_of", pa.int64())])
+
 #: Subscribe and unsubscribe events on their own, and what has no known operation.
 UPDATES = pa.schema(
     [

@@ -3,7 +3,7 @@
 A row says what happens to one version of a subscription, and which workers it concerns:
 
     BEGIN   it begins; with its region and its clauses, rarest term first
-    END     it ends; with its region and, as clauses, the terms it is posted under, so that it can be counted out
+    END     it ends; with its region and, as clauses, the terms it was posted under, to count it out
     MOVE    it goes on as before, and these workers store it from now on; as complete as BEGIN
     DROP    it goes on as before, and these workers do not store it any more
 

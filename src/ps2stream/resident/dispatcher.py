@@ -1,8 +1,8 @@
 """A dispatcher that stays: it follows the log, and routes each publication by the plan of its position.
 
-What it keeps is H2, a table for each generation of plans, and the plans themselves; all of it is a function of
-the log. An entry that moves cells takes effect at a position, so publications on either side of it are routed
-differently, in whatever order they come, and nothing has to stop.
+What it keeps is H2, a table for each generation of plans, and the plans themselves; all of it is a function
+of the log. An entry that moves cells takes effect at a position, so publications on either side of it are
+routed differently, in whatever order they come, and nothing has to stop.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from typing import NamedTuple
 import numpy as np
 import pyarrow as pa
 
+from ps2stream.arrow import pick
 from ps2stream.model.schemas import BEFORE_ALL_SEQS
 from ps2stream.partitioning.plan import Plan
 from ps2stream.registry.segments import BEGIN, END, MOVE, changes, postings_of
@@ -68,7 +69,9 @@ class ResidentDispatcher:
             last = int(rows.column("seq_to").to_numpy().max())
             self._leaving.append(_Leaving(last, generation, postings_of(rows)))
         if entry.kind is EntryKind.SNAPSHOT:
-            self._grid_ts = {each: self._grid_ts[each] for each in (entry.generation, older) if each is not None}
+            self._grid_ts = {
+                each: self._grid_ts[each] for each in (entry.generation, older) if each is not None
+            }
         self.applied = max(self.applied, entry.upto)
 
     def routing_at(self, position: int) -> RoutingAt:
@@ -82,7 +85,7 @@ class ResidentDispatcher:
         numbers = np.maximum(np.searchsorted(sinces, positions, side="left") - 1, 0)
         for number in np.unique(numbers):
             routing = self._routings[number]
-            part = publications if len(self._routings) == 1 else publications.filter(pa.array(numbers == number))
+            part = pick(publications, numbers == number)
             yield routing, Dispatcher(self._grid_ts_of(routing), self._tokenizer).dispatch(part)
 
     def forget(self, horizon: int) -> None:
@@ -92,7 +95,9 @@ class ResidentDispatcher:
             if generation in self._grid_ts:
                 self._grid_ts[generation].remove(postings)
         self._routings = self._routings[self._routing_index(horizon) :]
-        used = {each.generation - number for each in self._routings for number in range(len(each.plans.parts))}
+        used = {
+            each.generation - number for each in self._routings for number in range(len(each.plans.parts))
+        }
         self._grid_ts = {generation: each for generation, each in self._grid_ts.items() if generation in used}
 
     def _routing_index(self, position: int) -> int:

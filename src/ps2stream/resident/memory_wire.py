@@ -48,8 +48,9 @@ class MemoryTopics:
             del self._records[place][: max(0, end - self._firsts[place])]
             self._firsts[place] = max(end, self._firsts[place])
 
-    def note(self, role: RoleName) -> bytes | None:
-        return self._notes.get(role)
+    def notes(self, kind: str) -> dict[int, bytes]:
+        with self.changed:
+            return {role.number: note for role, note in self._notes.items() if role.kind == kind}
 
     def own(self, role: RoleName, owner: object) -> None:
         """Make somebody the only writer of a role."""
@@ -72,8 +73,8 @@ class MemoryWire:
         self._next: dict[Place, int] = {}
         topics.own(role, self)
 
-    def note(self, role: RoleName) -> bytes | None:
-        return self._topics.note(role)
+    def notes(self, kind: str) -> dict[int, bytes]:
+        return self._topics.notes(kind)
 
     def ends(self, topic: Topic) -> list[int]:
         return [self._topics.end(Place(topic, n)) for n in range(self._topics.n_partitions.get(topic, 1))]

@@ -1,7 +1,7 @@
 """A registrar that stays: updates and adjustments in, entries of the log out.
 
-It is the only one who writes the log, and what it knows is a function of the log: one that takes over reads the
-newest snapshot and what came after it, and goes on.
+It is the only one who writes the log, and what it knows is a function of the log: one that takes over reads
+the newest snapshot and what came after it, and goes on.
 """
 
 from __future__ import annotations
@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
-import numpy as np
 import pyarrow as pa
 
 from ps2stream.adjusting.controller import Adjusted, Controller
@@ -20,14 +19,13 @@ from ps2stream.errors import StateError
 from ps2stream.matching.contract import FOREVER, Subscriptions
 from ps2stream.model.schemas import BEFORE_ALL_SEQS
 from ps2stream.partitioning.plan import Plan
-from ps2stream.registry.segments import BEGIN, END, changes, end_rows
+from ps2stream.registry.segments import end_rows
 from ps2stream.resident.archive import Archive
 from ps2stream.resident.dispatcher import ReadPlan
 from ps2stream.resident.entries import Entry, EntryKind, PlanPlace
 from ps2stream.resident.positions import adjustment_seq
 from ps2stream.roles.registrar import Registrar
 from ps2stream.roles.worker_host import Served
-from ps2stream.routing.routing import Routing
 
 #: Put a plan where all roles can read it.
 WritePlan = Callable[[Plan], PlanPlace]

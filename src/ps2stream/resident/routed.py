@@ -41,8 +41,8 @@ def to_record(packet: pa.RecordBatch, header: RoutedHeader) -> bytes:
 def from_record(record: bytes) -> tuple[pa.RecordBatch, RoutedHeader]:
     try:
         packet = decode(record)
-        *said, appended = json.loads((packet.schema.metadata or {})[_HEADER])
-        header = RoutedHeader(*said, tuple((int(at), int(n)) for at, n in appended))
+        said = RoutedHeader(*json.loads((packet.schema.metadata or {})[_HEADER]))
+        header = said._replace(appended=tuple((int(at), int(n)) for at, n in said.appended))
     except (KeyError, TypeError, ValueError, StopIteration, pa.ArrowException) as error:
         raise StateError(f"a routed packet cannot be read: {error!r}") from error
     return packet, header

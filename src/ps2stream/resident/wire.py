@@ -10,7 +10,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from enum import StrEnum
-from typing import NamedTuple, Protocol
+from typing import Protocol
+
+from ps2stream.kafka.places import Place, Received, RoleName, Send
+
+__all__ = ["DISPATCHER", "REGISTRAR", "WORKER", "Place", "Received", "RoleName", "Send", "Topic", "Wire"]
 
 
 class Topic(StrEnum):
@@ -26,57 +30,14 @@ class Topic(StrEnum):
     CONTROL = "control"
 
 
-class Place(NamedTuple):
-    """A partition of a topic."""
-
-    topic: Topic
-    partition: int = 0
-
-
-class Received(NamedTuple):
-    """A record that came; ``appended_ms``: when a broker, or its writer, says it was appended."""
-
-    place: Place
-    offset: int
-    value: bytes | None
-    key: bytes | None = None
-    appended_ms: int = 0
-
-
-class Send(NamedTuple):
-    """A record to write; its key is for readers."""
-
-    place: Place
-    value: bytes
-    key: bytes | None = None
-
-
-class RoleName(NamedTuple):
-    """A role by its kind and its number: ``worker 3``."""
-
-    kind: str
-    number: int = 0
-
-    def __str__(self) -> str:
-        return f"{self.kind} {self.number}"
-
-
-REGISTRAR = RoleName("registrar")
-
-
-def worker(number: int) -> RoleName:
-    return RoleName("worker", number)
-
-
-def dispatcher(number: int) -> RoleName:
-    return RoleName("dispatcher", number)
+REGISTRAR, DISPATCHER, WORKER = "registrar", "dispatcher", "worker"
 
 
 class Wire(Protocol):
     """The wire of one role, open."""
 
-    def note(self, role: RoleName) -> bytes | None:
-        """Return the newest note of a role; of this one, that of its predecessor."""
+    def notes(self, kind: str) -> dict[int, bytes]:
+        """Return the newest notes of all roles of a kind, by number; of this one, its predecessor's."""
         ...
 
     def ends(self, topic: Topic) -> list[int]:

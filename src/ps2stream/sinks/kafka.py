@@ -12,22 +12,16 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import Literal
 
-import numpy as np
 import pyarrow as pa
 
-from ps2stream.arrays import Int64s
 from ps2stream.errors import StateError
 from ps2stream.kafka.claims import claim
 from ps2stream.kafka.delivering import deliver, forget
 from ps2stream.kafka.ends import Ends
 from ps2stream.kafka.sending import Outgoing
 from ps2stream.kafka.topics import Topics
-from ps2stream.roles.packets import encode, fitting
-from ps2stream.sinks.partitions import partitions_of
-
-MatchFormat = Literal["arrow", "json"]
+from ps2stream.sinks.match_records import MatchFormat, match_records
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,8 +47,7 @@ class KafkaSink:
         # All of them first: a transaction should not be open while they are made, and may be tried again.
         made = [piece for piece in pieces if piece.num_rows]
         if made:
-            records = _Records(self, made)
-            deliver(self.topics, f"matches-{merger:03}", batch_id, records)
+            deliver(self.topics, f"matches-{merger:03}", batch_id, _Outgoing(self, made))
         return sum(piece.num_rows for piece in made)
 
     def write_rejected(self, batch_id: int, source: str, rejected: pa.RecordBatch) -> None:
@@ -79,27 +72,12 @@ class KafkaSink:
 
 
 @dataclass(frozen=True, slots=True)
-class _Records:
-    """Matches as records; they are made anew each time somebody asks for them."""
+class _Outgoing:
+    """Matches as records of their topic; they are made anew each time somebody asks for them."""
 
     sink: KafkaSink
     pieces: list[pa.RecordBatch]
 
     def __iter__(self) -> Iterator[Outgoing]:
-        for piece in self.pieces:
-            partitions = partitions_of(piece.column("subscription_id"), self.sink.n_partitions)
-            if self.sink.match_format == "json":
-                yield from self._objects(piece, partitions)
-            else:
-                yield from self._packets(piece, partitions)
-
-    def _objects(self, piece: pa.RecordBatch, partitions: Int64s) -> Iterator[Outgoing]:
-        for row, partition in zip(piece.to_pylist(), partitions.tolist(), strict=True):
-            key = row["subscription_id"].encode()
-            yield Outgoing(self.sink.topics.matches, partition, json.dumps(row).encode(), key)
-
-    def _packets(self, piece: pa.RecordBatch, partitions: Int64s) -> Iterator[Outgoing]:
-        for partition in np.unique(partitions).tolist():
-            rows = piece.filter(pa.array(partitions == partition))
-            for part in fitting(rows):
-                yield Outgoing(self.sink.topics.matches, partition, encode(part))
+        for record in match_records(self.pieces, self.sink.n_partitions, self.sink.match_format):
+            yield Outgoing(self.sink.topics.matches, *record)

@@ -19,6 +19,8 @@ FIXED = ("n_workers", "partitioner", "stop_words", "grid_bits", "max_cells")
 _KEY = "job.json"
 #: There if the job numbers events itself.
 _NUMBERS = "numbers_events"
+#: There if the state is not one that micro-batches and the inline engine share.
+_ENGINE, _BATCHES = "engine", "batches"
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +37,13 @@ class JobFile:
         return True
 
     def create(
-        self, settings: Settings, first_plan: int, epoch: int = 0, *, numbers_events: bool = False
+        self,
+        settings: Settings,
+        first_plan: int,
+        epoch: int = 0,
+        *,
+        numbers_events: bool = False,
+        engine: str = _BATCHES,
     ) -> None:
         """Name the job and write down what it is bound to.
 
@@ -48,6 +56,8 @@ class JobFile:
             about["plan_epoch"] = epoch
         if numbers_events:
             about[_NUMBERS] = True
+        if engine != _BATCHES:
+            about[_ENGINE] = engine
         if not self.store.put_if_absent(_KEY, json.dumps(about, indent=2).encode()):
             raise StateError(f"there is a state in {self.store.location()} already")
 
@@ -66,6 +76,20 @@ class JobFile:
                     f"the state in {self.store.location()} was made with {name}={found!r}; got {wanted!r}. "
                     "Use the same settings, or another state directory"
                 )
+
+    def check_engine(self, engine: str = _BATCHES) -> None:
+        """Raise unless the state is of engines of this kind: they number events in ways of their own."""
+        found = self.engine
+        if found != engine:
+            raise StateError(
+                f"the state in {self.store.location()} is of a job by {found}; got one by {engine}. "
+                "Use the same engine, or another state directory"
+            )
+
+    @property
+    def engine(self) -> str:
+        """Return which engine the state is of: ``batches`` for those that share one."""
+        return str(self._read().get(_ENGINE, _BATCHES))
 
     def check_order(self, numbers_events: bool) -> None:
         """Raise unless events are ordered as they were from the start.

@@ -140,8 +140,7 @@ class State:
         batch. These are the reads that are for safety: each asks the store, whatever the task was told.
         """
         self.ledger.check_newest(batch_id)
-        if self.epoch:
-            Epochs(self.store.under("epochs")).check(self.epoch)
+        self.check_epoch()
 
     def drop_old_blobs(self) -> None:
         """Remove what this host keeps of files that the log and its plans have no use for any more."""
@@ -181,12 +180,18 @@ class State:
         self.job_file.create(settings, plan.number, self.epoch, numbers_events=numbers_events)
         return self
 
+    def check_epoch(self) -> None:
+        """Raise if another driver has taken over, where that can be."""
+        if self.epoch:
+            Epochs(self.store.under("epochs")).check(self.epoch)
+
     def open(self, settings: Settings, *, numbers_events: bool = False) -> State:
         """Check that there is a state and that settings, and the order of events, fit it; go on with it.
 
         Of a state elsewhere, the files of this host are those of its job from now on.
         """
         self.job_file.check(settings)
+        self.job_file.check_engine()
         self.job_file.check_order(numbers_events)
         if not self.epoch and Epochs(self.store.under("epochs")).newest():
             raise StateError(f"the state in {self.store.location()} has epochs: its driver needs a lease")

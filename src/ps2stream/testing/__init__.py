@@ -7,4 +7,9 @@ logs in which matches do occur, edge cases included. A test of anything that cla
 
     events = generators.random_events(1000, seed=7)
     assert my_job(events) == oracle.run(events).matches
+
+Of a deployment that runs, and is disturbed, nobody knows the order of events beforehand. Its clients note
+what they did and saw (``history``), and ``checker`` says whether some order explains it, by the oracle. It
+looks at the log and its acknowledgements (``acknowledged_log``), at what became of each publication
+(``fates``), and at where publications stand among updates (``position_laws``).
 """

@@ -13,6 +13,7 @@ import math
 import random
 import unicodedata
 from collections.abc import Callable
+from typing import NamedTuple
 
 import pyarrow as pa
 
@@ -72,6 +73,54 @@ def random_events(
         rows.append(event)
         last_seq = max(last_seq, event.seq or 0)
     return pa.Table.from_pylist([row._asdict() for row in rows], EVENTS)
+
+
+class Step(NamedTuple):
+    """What clients of a running stream do next: send an update or a publication, without a seq.
+
+    Its op may be spoilt, so ``is_update`` says where it goes. ``after`` and ``as_of`` are what a publication
+    demands. They name an earlier update by its number among updates, from 0: what seq it got is known when
+    it is acknowledged.
+    """
+
+    event: EventRow
+    is_update: bool
+    after: int | None = None
+    as_of: int | None = None
+
+
+def random_steps(
+    n_steps: int,
+    seed: int,
+    *,
+    invalid_share: float = 0.05,
+    publication_share: float = 0.6,
+    after_share: float = 0.2,
+    as_of_share: float = 0.1,
+) -> list[Step]:
+    """Return steps of which some are invalid and some publications demand a position.
+
+    Half of those with ``after`` read what was written last, the others name any update. A later step may be
+    rejected because an earlier one was made invalid.
+    """
+    events = random_events(n_steps, seed, invalid_share=0.0, publication_share=publication_share)
+    rng = random.Random(f"steps {seed}")
+    steps: list[Step] = []
+    n_updates = 0
+    for row in events.to_pylist():
+        event = EventRow(**row)._replace(seq=None)
+        is_update = event.op != PUBLISH
+        demand = rng.random()
+        if rng.random() < invalid_share:
+            event = rng.choice(_ways_to_spoil(rng, event))()
+        if is_update or not n_updates or demand >= after_share + as_of_share:
+            steps.append(Step(event, is_update))
+        elif demand < after_share:
+            steps.append(Step(event, is_update, after=rng.choice((n_updates - 1, rng.randrange(n_updates)))))
+        else:
+            steps.append(Step(event, is_update, as_of=rng.randrange(n_updates)))
+        n_updates += is_update
+    return steps
 
 
 def random_text(rng: random.Random) -> str:
@@ -159,6 +208,14 @@ def _invalid(rng: random.Random, event: EventRow, last_seq: int) -> EventRow:
         lambda: event._replace(seq=None),
         lambda: event._replace(seq=last_seq if last_seq else None),
         lambda: event._replace(seq=last_seq - rng.randint(0, 9) if last_seq else None),
+        *_ways_to_spoil(rng, event),
+    ]
+    return rng.choice(ways)()
+
+
+def _ways_to_spoil(rng: random.Random, event: EventRow) -> list[Callable[[], EventRow]]:
+    """Return what can be wrong with an event besides its seq."""
+    ways: list[Callable[[], EventRow]] = [
         lambda: event._replace(op=rng.choice((None, "", "Publish", "delete"))),
         lambda: event._replace(id=rng.choice((None, ""))),
     ]
@@ -179,7 +236,7 @@ def _invalid(rng: random.Random, event: EventRow, last_seq: int) -> EventRow:
             lambda: event._replace(max_lat=_bad_coordinate(rng, 90.0)),
             lambda: event._replace(min_lat=10.0, max_lat=math.nextafter(10.0, 0.0)),
         ]
-    return rng.choice(ways)()
+    return ways
 
 
 def _bad_coordinate(rng: random.Random, bound: float) -> float | None:

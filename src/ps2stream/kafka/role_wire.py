@@ -1,0 +1,184 @@
+"""The wire of a role on Kafka: a consumer, and a producer with transactions (``resident/wire.py``).
+
+*One piece.* The records of a commit and the note that goes with them are one transaction. The note is a
+record, too, of a partition that only this role writes: an offset of a consumer group would say the same, but
+it expires, and takes two requests more.
+
+*One writer.* A role has one transactional id, whoever runs it. Opening its wire fences the one before: its
+transaction is aborted, its next one is refused, and what it has committed can be read from then on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from concurrent.futures import Future
+
+from confluent_kafka import (
+    Consumer,
+    KafkaError,
+    KafkaException,
+    Message,
+    Producer,
+    TopicPartition,
+)
+from confluent_kafka.admin import DeletedRecords  # type: ignore[attr-defined]
+
+from ps2stream.errors import BrokerError, FencedError, StateError
+from ps2stream.kafka.client import reason_of
+from ps2stream.kafka.ends import Ends
+from ps2stream.kafka.places import Place, Received, RoleName, Send
+from ps2stream.kafka.reading import Span, read
+from ps2stream.kafka.role_topics import RoleTopics
+from ps2stream.kafka.sending import OnDelivery, Outgoing, produce
+from ps2stream.kafka.transactions import init_transactions
+
+#: Brokers abort a transaction that is left open for longer: so long others wait for a role that was stopped.
+TRANSACTION_MS = 10_000
+_COMMIT_S = 30.0
+#: Records that are taken from the client at once.
+_AT_ONCE = 2_000
+_FENCED = (
+    KafkaError._FENCED,
+    KafkaError.INVALID_PRODUCER_EPOCH,
+    KafkaError.PRODUCER_FENCED,
+    KafkaError.INVALID_PRODUCER_ID_MAPPING,
+)
+_NOT_YET = (KafkaError._PARTITION_EOF, KafkaError._UNKNOWN_PARTITION, KafkaError._TRANSPORT)
+_GONE = (KafkaError.OFFSET_OUT_OF_RANGE, KafkaError._AUTO_OFFSET_RESET)
+
+_NOTES = "notes"
+
+
+class KafkaWire:
+    """The wire of a role, opened; the one before is fenced."""
+
+    def __init__(self, topics: RoleTopics, role: RoleName) -> None:
+        self._topics, self._role = topics, role
+        kafka = topics.topics.kafka
+        self._names = {topics.name(_NOTES): _NOTES}
+        self._producer: Producer = kafka.producer(
+            transactional_id=topics.name(f"{role.kind}-{role.number}"),
+            transaction_timeout_ms=TRANSACTION_MS,
+            linger_ms=0,
+            socket_nagle_disable=True,
+        )
+        with kafka.telling(f"become {role}"):
+            init_transactions(self._producer)
+        self._consumer: Consumer = kafka.consumer(
+            group_id=topics.name(f"{role.kind}-{role.number}"),
+            socket_nagle_disable=True,
+            fetch_wait_max_ms=500,
+            queued_min_messages=100_000,
+        )
+        self._ends = Ends(kafka)
+        self._admin = kafka.admin()
+        self._note_offset = -1
+        self._trimming: dict[TopicPartition, Future[DeletedRecords]] = {}
+
+    def notes(self, kind: str) -> dict[int, bytes]:
+        return read_notes(self._topics, self._ends, kind)
+
+    def ends(self, topic: str) -> list[int]:
+        name = self._topics.name(topic)
+        return self._ends.last(name, self._topics.topics.n_partitions(name))
+
+    def read(self, place: Place, start: int) -> list[Received]:
+        name = self._topics.name(place.topic)
+        n = place.partition + 1
+        first, last = self._ends.first(name, n)[-1], self._ends.last(name, n)[-1]
+        if start < first:
+            raise StateError(f"records {start} to {first - 1} of {name} were trimmed")
+        span = Span(name, place.partition, start, last)
+        return [
+            Received(place, record.offset, record.value, record.key)
+            for records in read(self._topics.topics.kafka, span)
+            for record in records
+        ]
+
+    def follow(self, starts: Mapping[Place, int]) -> None:
+        self._names |= {self._topics.name(place.topic): place.topic for place in starts}
+        self._consumer.assign(
+            [
+                TopicPartition(self._topics.name(place.topic), place.partition, start)
+                for place, start in starts.items()
+            ]
+        )
+
+    def poll(self, timeout_s: float) -> list[Received]:
+        # Asked for many at once, the client would wait for all of them.
+        first = self._consumer.poll(timeout_s)
+        if first is None:
+            return []
+        received = [self._received(each) for each in (first, *self._consumer.consume(_AT_ONCE, 0))]
+        return [each for each in received if each is not None]
+
+    def commit(self, sends: Sequence[Send], note: bytes) -> list[int]:
+        """Write in one transaction; if that fails, who opens the wire next finds out what became of it."""
+        offsets = [-1] * (len(sends) + 1)
+        mine = self._topics.note_partition(self._role.kind, self._role.number)
+        records = [*sends, Send(Place(_NOTES, mine), note)]
+        try:
+            self._producer.begin_transaction()
+            for number, (place, value, key) in enumerate(records):
+                outgoing = Outgoing(self._topics.name(place.topic), place.partition, value, key)
+                produce(self._producer, outgoing, _noted(offsets, number))
+            self._producer.commit_transaction(_COMMIT_S)
+        except KafkaException as error:
+            raise self._failure(error) from error
+        if min(offsets) < 0:
+            raise BrokerError(f"{self._role} was not told where its records are")
+        self._note_offset = offsets.pop()
+        return offsets
+
+    def trim(self, ends: Mapping[Place, int]) -> None:
+        mine = Place(_NOTES, self._topics.note_partition(self._role.kind, self._role.number))
+        wanted = {**ends, mine: self._note_offset}
+        partitions = [
+            TopicPartition(self._topics.name(place.topic), place.partition, end)
+            for place, end in wanted.items()
+            if end > 0
+        ]
+        # Nobody waits for it: what is not trimmed now is trimmed the next time.
+        self._trimming = self._admin.delete_records(partitions) if partitions else {}
+
+    def close(self) -> None:
+        self._consumer.close()
+        self._producer.purge()
+
+    def _received(self, message: Message) -> Received | None:
+        error = message.error()
+        if error is None:
+            place = Place(self._names[message.topic() or ""], message.partition() or 0)
+            _, appended_ms = message.timestamp()
+            return Received(place, message.offset() or 0, message.value(), message.key(), appended_ms)
+        if error.code() in _GONE:
+            raise StateError(f"records that {self._role} has to read were trimmed: {error.str()}")
+        if error.code() not in _NOT_YET and not error.retriable():
+            raise BrokerError(f"{self._role} cannot read: {error.str()}")
+        return None
+
+    def _failure(self, error: KafkaException) -> Exception:
+        if error.args[0].code() in _FENCED:
+            return FencedError(f"another {self._role} has taken over")
+        return BrokerError(f"{self._role} cannot write: {reason_of(error)}")
+
+
+def read_notes(topics: RoleTopics, ends: Ends, kind: str) -> dict[int, bytes]:
+    """Return the newest notes of all roles of a kind, by their numbers."""
+    topic = topics.name(_NOTES)
+    n = topics.topics.n_partitions(topic)
+    firsts, lasts = ends.first(topic, n), ends.last(topic, n)
+    found = {}
+    for number in topics.numbers(kind, n):
+        partition = topics.note_partition(kind, number)
+        for records in read(topics.topics.kafka, Span(topic, partition, firsts[partition], lasts[partition])):
+            found[number] = records[-1].value or b""
+    return found
+
+
+def _noted(offsets: list[int], number: int) -> OnDelivery:
+    def take(error: KafkaError | None, message: Message) -> None:
+        if error is None:
+            offsets[number] = message.offset() or 0
+
+    return take

@@ -1,0 +1,239 @@
+"""The loop of a dispatcher: publications and the log in, packets for workers out."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter, deque
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+import pyarrow as pa
+
+from ps2stream.arrow import concat
+from ps2stream.metrics.recorder import Recorder
+from ps2stream.model.events import nothing_rejected
+from ps2stream.model.schemas import BEFORE_ALL_SEQS, empty
+from ps2stream.resident.config import RoleConfig
+from ps2stream.resident.dispatcher import ResidentDispatcher, RoutingAt
+from ps2stream.resident.log_tail import LOG, LogTail
+from ps2stream.resident.notes import DispatcherNote, note_from_bytes, note_to_bytes
+from ps2stream.resident.positions import position_after
+from ps2stream.resident.reading import ReadPublications
+from ps2stream.resident.rejecting import rejected_sends
+from ps2stream.resident.reporting import Reporter
+from ps2stream.resident.routed import RoutedHeader, to_record
+from ps2stream.resident.wire import DISPATCHER, Place, Received, Send, Topic, Wire
+from ps2stream.roles.packets import ROUTED, fitting
+
+_HEARTBEAT = empty(ROUTED)
+
+
+@dataclass(slots=True)
+class _Partition:
+    """What has come of a partition and is not routed yet."""
+
+    next_offset: int
+    upto: int = BEFORE_ALL_SEQS
+    records: deque[Received] = field(default_factory=deque)
+    read: ReadPublications | None = None  # of the first records
+    n_read: int = 0
+    waits_since: float = 0.0
+
+
+class DispatcherLoop:
+    """One dispatcher; ``step`` it until that says it is over."""
+
+    def __init__(self, number: int, wire: Wire, config: RoleConfig) -> None:
+        self.number, self._wire, self._config = number, wire, config
+        self._order = config.order
+        self._role = ResidentDispatcher(config.settings.tokenizer(), config.files.read_plan)
+        self._tail = LogTail(wire, config.files, config.run)
+        self._recorder = Recorder("dispatcher", number)
+        self._reporter = Reporter(self._recorder, config.report_s)
+        self._sampled: list[pa.RecordBatch] = []
+        self._role.follow(self._tail.snapshot)
+        n_partitions, n_dispatchers = len(wire.ends(Topic.PUBLICATIONS)), config.settings.n_dispatchers
+        note, done, uptos = self._notes()
+        self._caught_up, self._horizon = note.applied, note.horizon
+        self._partitions = {
+            each: _Partition(done.get(each, 0), uptos.get(each, BEFORE_ALL_SEQS))
+            for each in range(number, n_partitions, n_dispatchers)
+        }
+        self._told = dict.fromkeys(range(config.settings.n_workers), BEFORE_ALL_SEQS)
+        self._told_at = 0.0
+        #: When positions began; what its predecessor would have answered, this one does.
+        self._applied_at = deque([(time.monotonic(), note.horizon)] if note.applied else [])
+        starts = {
+            Place(Topic.PUBLICATIONS, each): self._partitions[each].next_offset for each in self._partitions
+        }
+        wire.follow({LOG: self._tail.start, **starts})
+
+    def step(self, timeout_s: float = 0.1) -> bool:
+        """Route what has come, once; return whether there is more to come."""
+        for record in self._wire.poll(0 if self._is_ready() else timeout_s):
+            if record.place == LOG:
+                for entry in self._tail.entries([record]):
+                    self._role.follow(entry)
+            else:
+                self._partitions[record.place.partition].records.append(record)
+        started = time.process_time()
+        self._move_horizon()
+        sends = list(self._route())
+        self._move_horizon()
+        sends += self._heartbeats()
+        self._recorder.count("busy_seconds", time.process_time() - started)
+        sends += self._reports()
+        if sends:
+            self._commit(sends)
+        self._role.forget(self._horizon)
+        return not self._tail.is_stopped
+
+    def _notes(self) -> tuple[DispatcherNote, dict[int, int], dict[int, int]]:
+        """Return the note of this dispatcher's predecessor, and how far any has got in each partition.
+
+        There may have been more or fewer of them before; offsets only rise.
+        """
+        done: dict[int, int] = {}
+        uptos: dict[int, int] = {}
+        mine = DispatcherNote()
+        for number, said in self._wire.notes(DISPATCHER).items():
+            note = note_from_bytes(DispatcherNote, said)
+            if number == self.number:
+                mine = note
+            for partition, offset in note.publications.items():
+                done[partition] = max(done.get(partition, 0), offset)
+            for partition, upto in note.uptos.items():
+                uptos[partition] = max(uptos.get(partition, BEFORE_ALL_SEQS), upto)
+        return mine, done, uptos
+
+    def _is_ready(self) -> bool:
+        return any(each.records for each in self._partitions.values()) and self._is_caught_up
+
+    @property
+    def _is_caught_up(self) -> bool:
+        """Say whether positions cannot fall below those of the predecessor."""
+        return self._role.applied >= self._caught_up
+
+    def _route(self) -> Iterator[Send]:
+        """Route the publications of all partitions that need nothing more of the log."""
+        if not self._is_caught_up:
+            return
+        ready: list[pa.RecordBatch] = []
+        rejected: list[pa.RecordBatch] = [nothing_rejected()]
+        appended: Counter[int] = Counter()
+        for partition in self._partitions.values():
+            read = self._read(partition)
+            if read is None:
+                continue
+            placed, late = self._order.placed(read.publications, self._role.applied, self._horizon)
+            ready.append(placed)
+            rejected += [read.rejected, late]
+            for record in self._taken(partition):
+                appended[record.appended_ms] += 1
+        publications = concat(ready) if ready else None
+        if publications is not None and publications.num_rows:
+            yield from self._packets(publications, appended, rejected)
+        joined = concat(rejected)
+        self._recorder.count("rejected_records", joined.num_rows)
+        yield from rejected_sends(joined)
+
+    def _read(self, partition: _Partition) -> ReadPublications | None:
+        """Return the publications that a partition has, if they can be routed now."""
+        if partition.read is None:
+            if not partition.records:
+                return None
+            partition.n_read = min(len(partition.records), self._config.most_events)
+            records = [partition.records[row] for row in range(partition.n_read)]
+            partition.read = self._order.publications(records)
+            partition.waits_since = time.monotonic()
+        is_late = time.monotonic() - partition.waits_since > self._config.after_s
+        if partition.read.needs > self._role.applied and (self._order.is_given or not is_late):
+            return None
+        return partition.read
+
+    def _taken(self, partition: _Partition) -> Iterator[Received]:
+        """Take the records that were read off a partition."""
+        assert partition.read is not None
+        if partition.read.upto is not None:
+            partition.upto = partition.read.upto
+        for _ in range(partition.n_read):
+            record = partition.records.popleft()
+            partition.next_offset = record.offset + 1
+            yield record
+        partition.read = None
+
+    def _packets(
+        self, publications: pa.RecordBatch, appended: Counter[int], rejected: list[pa.RecordBatch]
+    ) -> Iterator[Send]:
+        for routing, done in self._role.dispatch(publications):
+            rejected.append(done.rejected)
+            self._recorder.count("publications", done.n_publications)
+            self._recorder.count("discarded_publications", done.n_discarded)
+            if self._config.settings.adjustment.scope != "off":
+                self._sampled.append(done.sampled)
+            needs = int(publications.column("seq").to_numpy().max()) - 1
+            header = self._header(routing, min(needs, self._role.applied), tuple(sorted(appended.items())))
+            for worker, packet in done.packets.items():
+                self._recorder.count("sent_publications", packet.num_rows)
+                for part in fitting(packet):
+                    yield Send(Place(Topic.ROUTED, worker), to_record(part, header))
+                self._told[worker] = header.horizon
+
+    def _header(self, routing: RoutingAt, needs: int, appended: tuple[tuple[int, int], ...]) -> RoutedHeader:
+        plans = routing.plans
+        return RoutedHeader(
+            self.number,
+            self._horizon,
+            needs,
+            routing.generation,
+            plans.older is not None,
+            plans.switch_seq,
+            appended,
+        )
+
+    def _heartbeats(self) -> Iterator[Send]:
+        """Tell workers that get no packets how far this dispatcher is."""
+        due = [worker for worker, told in self._told.items() if told < self._horizon]
+        if due and time.monotonic() - self._told_at >= self._config.heartbeat_s and self._is_caught_up:
+            header = RoutedHeader(self.number, self._horizon, BEFORE_ALL_SEQS)
+            for worker in due:
+                yield Send(Place(Topic.ROUTED, worker), to_record(_HEARTBEAT, header))
+                self._told[worker] = self._horizon
+            self._told_at = time.monotonic()
+
+    def _move_horizon(self) -> None:
+        """Say below which position nothing will come: what is applied, but for those who may ask as of."""
+        if self._order.is_given:
+            uptos = [each.upto for each in self._partitions.values()]
+            horizon = min(uptos) + 1 if uptos else position_after(self._role.applied)
+        else:
+            now, position = time.monotonic(), position_after(self._role.applied)
+            if not self._applied_at or self._applied_at[-1][1] != position:
+                self._applied_at.append((now, position))
+            while len(self._applied_at) > 1 and now - self._applied_at[1][0] >= self._config.as_of_s:
+                self._applied_at.popleft()
+            horizon = self._applied_at[0][1] if self._is_caught_up else self._horizon
+        self._horizon = max(self._horizon, horizon)
+
+    def _reports(self) -> list[Send]:
+        if not self._reporter.is_due():
+            return []
+        recorder = self._recorder
+        recorder.set("position", position_after(self._role.applied))
+        recorder.set("horizon", self._horizon)
+        recorder.set(
+            "lag_events", sum(len(each.records) for each in self._partitions.values()), "publications"
+        )
+        sampled, self._sampled = self._sampled, []
+        return self._reporter.sends(sampled=sampled)
+
+    def _commit(self, sends: list[Send]) -> None:
+        done = {number: each.next_offset for number, each in self._partitions.items()}
+        uptos = (
+            {number: each.upto for number, each in self._partitions.items()} if self._order.is_given else {}
+        )
+        note = DispatcherNote(done, self._role.applied, self._horizon, uptos)
+        started = time.monotonic()
+        self._wire.commit(sends, note_to_bytes(note))
+        self._recorder.observe("commit_seconds", time.monotonic() - started)
+        self._recorder.count("batches")

@@ -1,0 +1,69 @@
+"""Notes: how far a role is, written in one piece with what it made of what it read."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass, field
+from typing import Any, TypeVar
+
+from ps2stream.errors import StateError
+from ps2stream.model.schemas import BEFORE_ALL_SEQS
+from ps2stream.resident.files import FIRST_SNAPSHOT
+from ps2stream.resident.positions import NOTHING_YET
+
+
+@dataclass(frozen=True, slots=True)
+class RegistrarNote:
+    """``updates``: the next offset to read. The snapshot stands for the log before offset ``log``.
+
+    ``trimmed``: the one before it did so up to here. ``n_adjustments``: made so far.
+    """
+
+    updates: int = 0
+    snapshot: str = FIRST_SNAPSHOT
+    log: int = 0
+    snapshot_before: str = FIRST_SNAPSHOT
+    n_adjustments: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class DispatcherNote:
+    """``publications``: the next offset of each partition. All of the log up to ``applied`` was known.
+
+    ``horizon``: no publication will get a lower position. ``uptos``: where events bring their order,
+    later ones of a partition stand behind this.
+    """
+
+    publications: dict[int, int] = field(default_factory=dict)
+    applied: int = NOTHING_YET
+    horizon: int = BEFORE_ALL_SEQS
+    uptos: dict[int, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerNote:
+    """``routed``: the next offset. ``horizons``: of each dispatcher, as its packets up to there say."""
+
+    routed: int = 0
+    horizons: dict[int, int] = field(default_factory=dict)
+
+
+_Note = TypeVar("_Note", RegistrarNote, DispatcherNote, WorkerNote)
+
+
+def note_to_bytes(note: RegistrarNote | DispatcherNote | WorkerNote) -> bytes:
+    return json.dumps(asdict(note)).encode()
+
+
+def note_from_bytes(kind: type[_Note], said: bytes | None) -> _Note:
+    """Read a note; where there is none, a role begins with the first record."""
+    if said is None:
+        return kind()
+    try:
+        fields: dict[str, Any] = json.loads(said)
+        for name, value in fields.items():
+            if isinstance(value, dict):  # JSON has no numbers as keys
+                fields[name] = {int(key): int(each) for key, each in value.items()}
+        return kind(**fields)
+    except (ValueError, TypeError, AttributeError) as error:
+        raise StateError(f"the note of a role cannot be read: {error}") from error

@@ -1,0 +1,158 @@
+"""The loop of a worker: packets and the log in, matches out. Its merger is in it (docs/architecture.md)."""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from typing import NamedTuple
+
+import numpy as np
+import pyarrow as pa
+
+from ps2stream.matching.index import GI2
+from ps2stream.metrics.recorder import Recorder
+from ps2stream.model.schemas import BEFORE_ALL_SEQS
+from ps2stream.resident.config import RoleConfig
+from ps2stream.resident.log_tail import LOG, LogTail
+from ps2stream.resident.notes import WorkerNote, note_from_bytes, note_to_bytes
+from ps2stream.resident.reporting import Reporter
+from ps2stream.resident.routed import RoutedHeader, from_record
+from ps2stream.resident.wire import WORKER, Place, Send, Topic, Wire
+from ps2stream.resident.worker import ResidentWorker
+from ps2stream.roles.worker import CellCounters, Worker
+from ps2stream.sinks.match_records import match_records
+
+#: How often a worker tells what is in all of its cells, in reports.
+_CONTENTS_EVERY = 5
+
+
+class _Waiting(NamedTuple):
+    offset: int
+    packet: pa.RecordBatch
+    header: RoutedHeader
+
+
+class WorkerLoop:
+    """One worker; ``step`` it until that says it is over."""
+
+    def __init__(self, number: int, wire: Wire, config: RoleConfig) -> None:
+        self.number, self._wire, self._config = number, wire, config
+        self._role = ResidentWorker(number, config.settings, config.files.read_plan)
+        self._tail = LogTail(wire, config.files, config.run)
+        self._recorder = Recorder("worker", number)
+        self._reporter = Reporter(self._recorder, config.report_s)
+        self._n_reports = 0
+        self._worked: dict[str, int] = {}
+        self._role.follow(self._tail.snapshot)
+        self._counted: tuple[Worker[GI2], CellCounters] | None = None
+        note = note_from_bytes(WorkerNote, wire.notes(WORKER).get(number))
+        self._next, self._horizons = note.routed, dict(note.horizons)
+        #: As the last commit has it: if this process dies, packets come again from there.
+        self._horizon = self._least_horizon()
+        self._waiting: deque[_Waiting] = deque()
+        self._trim_at = time.monotonic() + config.trim_s
+        wire.follow({LOG: self._tail.start, self._routed: self._next})
+
+    @property
+    def _routed(self) -> Place:
+        return Place(Topic.ROUTED, self.number)
+
+    def step(self, timeout_s: float = 0.1) -> bool:
+        """Match what has come, once; return whether there is more to come."""
+        for record in self._wire.poll(0 if self._is_ready() else timeout_s):
+            if record.place == LOG:
+                for entry in self._tail.entries([record]):
+                    self._role.follow(entry)
+            else:
+                self._waiting.append(_Waiting(record.offset, *from_record(record.value or b"")))
+        started = time.process_time()
+        before = self._next
+        appended: list[tuple[int, int]] = []
+        sends = self._match(appended)
+        self._recorder.count("busy_seconds", time.process_time() - started)
+        sends += self._reports()
+        if sends or self._next != before:
+            self._commit(sends, appended)
+        self._role.forget(self._horizon)
+        self._trim_when_due()
+        return not self._tail.is_stopped
+
+    def _is_ready(self) -> bool:
+        return bool(self._waiting) and self._waiting[0].header.needs <= self._role.applied
+
+    def _match(self, appended: list[tuple[int, int]]) -> list[Send]:
+        """Match packets for which enough of the log is known; return deliveries."""
+        found: list[pa.RecordBatch] = []
+        n_events = 0
+        while self._is_ready() and n_events < self._config.most_events:
+            offset, packet, header = self._waiting.popleft()
+            if packet.num_rows:
+                found += self._role.match(packet, header, self._horizon)
+                n_events += packet.num_rows
+                appended += header.appended
+            self._horizons[header.dispatcher] = max(
+                header.horizon, self._horizons.get(header.dispatcher, BEFORE_ALL_SEQS)
+            )
+            self._next = offset + 1
+        self._recorder.count("received_publications", n_events)
+        pieces = list(self._role.name(found)) if found else []
+        self._recorder.count("delivered_matches", sum(piece.num_rows for piece in pieces))
+        records = match_records(pieces, self._config.n_match_partitions, self._config.match_format)
+        return [Send(Place(Topic.MATCHES, each.partition), each.value, each.key) for each in records]
+
+    def _least_horizon(self) -> int:
+        """Return the position below which no dispatcher sends anything any more."""
+        n = self._config.settings.n_dispatchers
+        return min(self._horizons.get(number, BEFORE_ALL_SEQS) for number in range(n))
+
+    def _commit(self, sends: list[Send], appended: list[tuple[int, int]]) -> None:
+        started = time.monotonic()
+        self._wire.commit(sends, note_to_bytes(WorkerNote(self._next, self._horizons)))
+        self._horizon = self._least_horizon()
+        self._recorder.observe("commit_seconds", time.monotonic() - started)
+        self._recorder.count("batches")
+        if appended:
+            times, counts = np.array(appended).T
+            self._recorder.observe("delivery_latency_seconds", time.time() - times / 1000, counts)
+
+    def _reports(self) -> list[Send]:
+        if not self._reporter.is_due():
+            return []
+        recorder, workers = self._recorder, self._role.workers
+        counts = [worker.index.counts() for worker in workers]
+        recorder.set("position", self._role.applied)
+        recorder.set("horizon", self._horizon)
+        self._count_work()
+        recorder.set("stored_subscriptions", sum(each.n_subscriptions for each in counts))
+        recorder.set("index_bytes", sum(each.n_bytes for each in counts))
+        recorder.set("lag_events", len(self._waiting), "routed")
+        self._n_reports += 1
+        if self._config.settings.adjustment.scope == "off":
+            return self._reporter.sends()
+        newest = self._role.newest
+        cells = None
+        if self._counted is not None and self._counted[0] is newest:
+            cells = newest.cell_loads(self._counted[1])
+        self._counted = newest, newest.cell_counters()
+        contents = self._contents() if self._n_reports % _CONTENTS_EVERY == 1 else None
+        return self._reporter.sends(cells=cells, contents=contents)
+
+    def _count_work(self) -> None:
+        """Enter what indexes have counted since the last report; those that are gone count no more."""
+        now = {
+            "candidates": sum(worker.index.counts().n_candidates for worker in self._role.workers),
+            "matches": sum(worker.index.counts().n_matches for worker in self._role.workers),
+            "applied_updates": self._role.n_updates,
+        }
+        for name, total in now.items():
+            self._recorder.count(name, max(0, total - self._worked.get(name, 0)))
+        self._worked = now
+
+    def _contents(self) -> pa.RecordBatch:
+        sizes = self._role.newest.index.cell_counters(["bytes"])["bytes"]
+        return pa.record_batch({"bytes": pa.array(sizes)})
+
+    def _trim_when_due(self) -> None:
+        if time.monotonic() >= self._trim_at:
+            self._wire.trim({self._routed: self._next})
+            self._trim_at = time.monotonic() + self._config.trim_s
