@@ -19,6 +19,7 @@ EXTRAS = {
     "calibrate": ("scipy",),
     "cluster": ("obstore",),
     "kafka": ("confluent_kafka",),
+    "metrics": ("prometheus_client",),
 }
 
 

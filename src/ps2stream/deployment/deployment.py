@@ -167,6 +167,13 @@ class Deployment:
         age_s = None if status is None else _age_s(status)
         return {"running": life.is_running, **told, "age_s": age_s, **(status or {})}
 
+    def board(self) -> dict[str, Any]:
+        """Return how the job is doing: the fields of ``ps2stream top --json``."""
+        state = state_of(self.home)
+        board, life = state.mailbox.read_board(), job_life(self.home, state)
+        age_s = None if board is None else _age_s(board)
+        return {"running": life.is_running, "age_s": age_s, **(board or {})}
+
     def adjustments(self) -> list[Adjustment]:
         """Return what load adjustment did, and why, oldest first."""
         state_of(self.home)

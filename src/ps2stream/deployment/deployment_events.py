@@ -8,6 +8,7 @@ from typing import Protocol
 import pyarrow as pa
 
 from ps2stream.deployment.publication_lookup import KnownPublication
+from ps2stream.state.ledger import Ledger
 
 
 class DeploymentEvents(Protocol):
@@ -26,6 +27,13 @@ class DeploymentEvents(Protocol):
 
     def last_seq(self) -> int | None:
         """Return a seq such that a job which is there has processed all that there is; None of nothing."""
+        ...
+
+    def lags(self, ledger: Ledger) -> dict[str, int]:
+        """Return how much a job that is as far as a ledger says has not processed, by topic.
+
+        Of a journal events, under its name; of topics records, which may hold many.
+        """
         ...
 
     def updates(self, after_seq: int) -> Iterator[pa.RecordBatch]:

@@ -13,6 +13,7 @@ from ps2stream.deployment.publication_lookup import KnownPublication, PublishedT
 from ps2stream.journal import Journal
 from ps2stream.journal.packets import decode_updates
 from ps2stream.journal.positions import position_of
+from ps2stream.state.ledger import Ledger
 
 _LOG = logging.getLogger(__name__)
 
@@ -36,6 +37,10 @@ class JournalEvents:
     def last_seq(self) -> int | None:
         end = self._journal.last()
         return end.seq if end.position else None
+
+    def lags(self, ledger: Ledger) -> dict[str, int]:
+        # Seqs of a journal begin with 1, and have no gaps unless somebody else gave them.
+        return {"journal": max(0, self._journal.last().seq - max(0, ledger.last_seq()))}
 
     def updates(self, after_seq: int) -> Iterator[pa.RecordBatch]:
         first = position_of(self._journal, after_seq + 1)

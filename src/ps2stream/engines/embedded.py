@@ -27,6 +27,7 @@ from ps2stream.journal import Journal
 from ps2stream.planning.first_plan import journal_sample
 from ps2stream.sinks.parquet import ParquetSink
 from ps2stream.sources.journal_feed import JournalFeed
+from ps2stream.state.state import State
 
 _POLL_S = 0.05
 #: Where there was nothing: how long to wait before looking again.
@@ -88,6 +89,12 @@ class EmbeddedStream:
         self._job, self._loop, self._held = job, loop, held
         #: Those that lived when the stream was started.
         self.n_subscriptions = job.n_subscriptions
+        #: It is not started again: what fails here would fail again.
+        self.n_starts_again = 0
+
+    @property
+    def state(self) -> State:
+        return self._job.state
 
     def check(self) -> None:
         """Raise what ended the stream, or must end it."""

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Protocol
 
+from ps2stream.state.state import State
+
 
 class LiveStream(Protocol):
     """A stream that runs; somebody has to ``check`` it now and then."""
@@ -11,6 +13,16 @@ class LiveStream(Protocol):
     @property
     def n_subscriptions(self) -> int:
         """Return how many lived when the stream was started."""
+        ...
+
+    @property
+    def n_starts_again(self) -> int:
+        """Return how often the stream was started again after a process had died."""
+        ...
+
+    @property
+    def state(self) -> State | None:
+        """Return the state that the job has now; None while it has none."""
         ...
 
     @property

@@ -10,7 +10,10 @@ from dataclasses import dataclass
 from ps2stream.config import Settings
 from ps2stream.engines.batch_tally import tally_batch
 from ps2stream.engines.durable_job import BatchDone
+from ps2stream.engines.role_measures import measures_of, record_batch
 from ps2stream.engines.tally import Tally, weighted_quantiles
+from ps2stream.metrics.measures import RoleMeasures
+from ps2stream.metrics.recorder import Recorder
 from ps2stream.roles.reports import WorkerReport
 from ps2stream.sources.source import n_events
 
@@ -44,6 +47,8 @@ class Meter:
     def __init__(self, settings: Settings) -> None:
         self.tally = Tally.of(settings.n_workers, settings.n_dispatchers)
         self.n_batches = 0
+        #: What is measured of the job as a whole; others may enter what they know.
+        self.driver = Recorder("driver", 0)
         self._n_workers = settings.n_workers
         self._batches: deque[_Batch] = deque()
         self._lock = threading.Lock()
@@ -67,6 +72,15 @@ class Meter:
                 busy,
             )
             self._batches.append(entry)
+        last_seq = max((source.last_seq for source in done.sources), default=0)
+        record_batch(self.driver, done.duration_s, latencies, last_seq, done.commit_s)
+
+    def measures(self, n_subscriptions: int = 0, n_restarts: int = 0) -> list[RoleMeasures]:
+        """Return what all roles have measured; ``n_subscriptions``: those at the start of the stream."""
+        with self._lock:
+            # Before its first batch a job has said nothing of its subscriptions.
+            n_live = self.tally.n_subscriptions if self.n_batches else n_subscriptions
+            return measures_of(self.tally, self.driver, n_live, n_restarts)
 
     def forget_rates(self) -> None:
         """Let rates and latencies begin here; totals go on."""

@@ -171,6 +171,14 @@ class Ledger:
         """Return the last batch that is finished, -1 before the first."""
         return max(self._read().last_seqs, default=BEFORE_ALL)
 
+    def done(self) -> Offsets | None:
+        """Return the place in the feed up to which all is in the sink; None before the first batch began."""
+        notes = self._read()
+        if notes.begun is None:
+            return None
+        is_finished = notes.begun.batch_id in notes.last_seqs
+        return notes.begun.upto if is_finished else notes.begun.after
+
     def last_seq(self, batch_id: int | None = None) -> int:
         """Return the last seq of all finished batches, or of those up to one, as far as it is known."""
         return _last_seq(self._read(), batch_id)

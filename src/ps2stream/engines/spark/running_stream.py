@@ -23,6 +23,7 @@ from ps2stream.engines.spark.failures import death_of, failure_line, report_of
 from ps2stream.engines.spark.jvm import jvm_ended
 from ps2stream.engines.stream_start import OnBatch
 from ps2stream.errors import EngineError, PS2StreamError, StateError
+from ps2stream.state.state import State
 
 _LOG = logging.getLogger(__name__)
 
@@ -74,6 +75,8 @@ class RunningStream:
         self._due = 0.0
         #: Those that lived when the stream was started.
         self.n_subscriptions = 0
+        #: How often the stream was started again, in all.
+        self.n_starts_again = 0
 
     def start(self) -> None:
         """Start the query; return when it is started."""
@@ -125,6 +128,11 @@ class RunningStream:
             self._job.tell_status()
             self._job.sink.finish()
 
+    @property
+    def state(self) -> State | None:
+        """Return the state as the newest start of the stream has it; None before the first."""
+        return None if self._job is None else self._job.state
+
     def _begin(self) -> None:
         try:
             self._job, self._query = self._start(self._done)
@@ -151,6 +159,7 @@ class RunningStream:
             ) from failure
         pause_s = self._first_pause_s * 2**self._n_restarts
         self._n_restarts += 1
+        self.n_starts_again += 1
         self._due = time.monotonic() + pause_s
         _LOG.warning("%s; starting the stream again in %g s", death, pause_s)
 
