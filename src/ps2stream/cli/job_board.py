@@ -4,31 +4,21 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from ps2stream.errors import PS2StreamError
 
 if TYPE_CHECKING:
     from ps2stream.deployment.deployment_events import DeploymentEvents
     from ps2stream.deployment.home import Home
+    from ps2stream.engines.live_stream import LiveStream
     from ps2stream.engines.meter import Meter
     from ps2stream.metrics.board import Board
     from ps2stream.metrics.measures import RoleMeasures
-    from ps2stream.state.state import State
-
-
-class Stream(Protocol):
-    """What is asked of a running stream of any engine."""
-
-    n_subscriptions: int
-    n_starts_again: int
-
-    @property
-    def state(self) -> State | None: ...
 
 
 def job_board(
-    board: Board, home: Home, events: DeploymentEvents, meter: Meter, stream: Stream
+    board: Board, home: Home, events: DeploymentEvents, meter: Meter, stream: LiveStream
 ) -> contextlib.AbstractContextManager[None]:
     """Keep the board of a job while the context lasts."""
     from ps2stream.deployment.board_keeper import EVERY_S, REMOTE_EVERY_S, board_kept

@@ -108,6 +108,11 @@ class BatchLoop:
     def failure(self) -> Exception | None:
         return None if self._stopped.is_set() else self._failure
 
+    @property
+    def has_ended_well(self) -> bool:
+        """Say whether no step failed, as far as it went."""
+        return self._failure is None
+
     def process_all_available(self) -> bool:
         with self._turn:
             # A look that has begun may not see what was added since.

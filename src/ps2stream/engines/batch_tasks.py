@@ -89,6 +89,14 @@ class Heard(NamedTuple):
 class BatchTasks(Protocol):
     """Carry out the roles of batches, one batch at a time."""
 
+    @property
+    def loads_every_s(self) -> float:
+        """Return how often batches should report the loads of cells: what came of all since the last one.
+
+        0: every batch, and each only of itself.
+        """
+        ...
+
     def start(self, state: State, registrar: Registrar) -> None:
         """Get ready for a job; called before its first batch, with what its log says."""
         ...

@@ -19,7 +19,9 @@ from ps2stream.adjusting.status import status_of
 from ps2stream.arrow import concat
 from ps2stream.balance.adjustments import Adjustment
 from ps2stream.config import Settings
+from ps2stream.engines.batch_notes import BatchNotes, SettledHosts
 from ps2stream.engines.batch_tasks import BatchContext, BatchTasks, Compiled, Heard, compiled_here
+from ps2stream.engines.load_watch import LoadWatch
 from ps2stream.roles.registrar import Registrar
 from ps2stream.roles.reports import DispatcherReport, Report, WorkerReport
 from ps2stream.roles.worker_host import Standing, WorkerHost
@@ -35,6 +37,11 @@ _COMPILE_HERE = 50_000
 
 #: How many updates the subscription log may gather before a snapshot replaces it.
 SNAPSHOT_EVERY = 100_000
+
+#: How many segments it may gather, and how many live subscriptions, which a snapshot has to write, make up
+#: for one more: then snapshots take some 0.1 ms of each batch.
+_MOST_SEGMENTS = 2_000
+_LIVE_PER_SEGMENT = 50
 
 _STATUS_EVERY_S = 5.0
 
@@ -53,7 +60,7 @@ class BatchDone:
     duration_s: float
     adjustments: tuple[Adjustment, ...] = ()  # made before this batch, or now known in full
     driver_traffic: Traffic = NO_TRAFFIC  # since the batch before; that of tasks is among the reports
-    commit_s: float = 0.0  # of the duration, to note in the ledger that all is in the sink
+    commit_s: float = 0.0  # to note in the ledger that it is begun, decided and finished
 
 
 @dataclass(slots=True)
@@ -69,11 +76,15 @@ class DurableJob:
     prune_journal: bool = False
     prune_every: int = 100_000
     controller: Controller | None = None
+    is_lazy: bool = False  # about its notes (``batch_notes.py``)
     _updates_since_snapshot: int = 0
+    _segments_since_snapshot: int = 0
     _events_since_pruning: int = 0
     _consumed: tuple[Source, ...] = ()
     _decided: int = field(init=False)
     _registrar: Registrar = field(init=False)
+    _watch: LoadWatch = field(init=False)
+    notes: BatchNotes = field(init=False)
     _tokenizer: Tokenizer = field(init=False)
     _next_status: float = 0.0
     _status_is_old: bool = False
@@ -87,11 +98,14 @@ class DurableJob:
         self.sink.claim(self.state.job_file.job_id)
         self._decided = self.state.ledger.decided()
         since_snapshot = self.state.log.read(after=self.state.log.base())
-        self._updates_since_snapshot = sum(segment.num_rows for _, segment in since_snapshot)
+        n_rows = [segment.num_rows for _, segment in since_snapshot]
+        self._updates_since_snapshot, self._segments_since_snapshot = sum(n_rows), len(n_rows)
         self._registrar = self.state.restore_registrar()
         self.state.drop_plans()
         self.state.mailbox.forget_status()  # that of an earlier run
         self._tokenizer = self.settings.tokenizer()
+        self._watch = LoadWatch(self.tasks.loads_every_s)
+        self.notes = BatchNotes(self.state.ledger, self.is_lazy)
         self.tasks.start(self.state, self._registrar)
 
     def process(self, sources: tuple[Source, ...], batch_id: int, traffic: tuple[Traffic, ...] = ()) -> int:
@@ -102,24 +116,24 @@ class DurableJob:
         started = time.monotonic()
         if not sources:
             return 0
-        horizon = self.state.ledger.last_seq(batch_id - 1)
+        horizon = self.notes.last_seq(batch_id - 1)
         self._snapshot_when_due(batch_id)
         self._prune_when_due()
         reachable = self._reachable(sources, batch_id)
         registrar_started, decided_at = time.process_time(), time.time()
         record, n_rejected = self._update(batch_id, sources, reachable, horizon)
         registrar_busy_s = time.process_time() - registrar_started
-        heard = self.tasks.match(self._context(batch_id, reachable, horizon))
-        committing = time.monotonic()
-        self.state.ledger.finish(batch_id, max(horizon, *(source.last_seq for source in sources)))
-        commit_s = time.monotonic() - committing
+        # After an adjustment at once: from there on other workers do the work.
+        with_cells = self.controller is not None and (record is not None or self._watch.is_due())
+        heard = self.tasks.match(self._context(batch_id, reachable, horizon, reports_cells=with_cells))
+        self.notes.finish(batch_id, max(horizon, *(source.last_seq for source in sources)))
         n_updates = sum(source.n_updates for source in sources)
         self._updates_since_snapshot += n_updates
         self._events_since_pruning += sum(map(n_events, sources))
         self._consumed = sources
         if reachable is not sources:
             self.state.drop_spool(batch_id)
-        adjustments = self._observe(record, decided_at, heard, n_updates)
+        adjustments = self._observe(record, decided_at, heard, n_updates, with_cells=with_cells)
         done = BatchDone(
             batch_id,
             sources,
@@ -131,7 +145,7 @@ class DurableJob:
             time.monotonic() - started,
             adjustments,
             self._driver_traffic(),
-            commit_s,
+            self.notes.take_spent_s(),
         )
         self._early_traffic = ()
         self._status_is_old = True
@@ -169,11 +183,18 @@ class DurableJob:
         rejected = concat([*compiled.rejected, decided.rejected])
         segment = concat([adjusted.migrated.rows, decided.segment]) if adjusted else decided.segment
         # First what else there is to write, then the decision: after it this part is never redone.
-        self.sink.write_rejected(batch_id, "updates", rejected)
+        if rejected.num_rows:
+            self.notes.settle()
+            self.sink.write_rejected(batch_id, "updates", rejected)
         # Also without changes: its matches lie in a file for each worker, so its routing has to stay, too.
         is_changed = bool(segment.num_rows or adjusted)
         changed = segment if is_changed else None
-        self.state.ledger.decide(batch_id, changed, self._registrar.plan_numbers)
+        if changed is None:
+            self.notes.decide_unchanged(batch_id)
+        else:
+            self.notes.settle()
+            self.state.ledger.decide(batch_id, changed, self._registrar.plan_numbers)
+            self._segments_since_snapshot += 1
         self._decided = batch_id
         self.tasks.decided(batch_id, changed)
         if adjusted:
@@ -190,7 +211,10 @@ class DurableJob:
         if self.state.mailbox.take_request() and isinstance(self.controller, LoadController):
             self.controller.request_repartition()
         plan = self._registrar.plan
-        adjusted = self.controller.adjust(batch_id, self._registrar, self._hosts(horizon))
+        hosts = SettledHosts(self._hosts(horizon), self.notes)
+        adjusted = self.controller.adjust(batch_id, self._registrar, hosts)
+        if adjusted:
+            self.notes.settle()
         if self._registrar.plan is not plan:
             self.state.plans.add(self._registrar.plan)
         self.state.adjustments.write(batch_id, adjusted.record if adjusted else None)
@@ -203,7 +227,13 @@ class DurableJob:
         return self.tasks.hosts(self.state, standing)
 
     def _observe(
-        self, record: Adjustment | None, decided_at: float, heard: Heard, n_updates: int
+        self,
+        record: Adjustment | None,
+        decided_at: float,
+        heard: Heard,
+        n_updates: int,
+        *,
+        with_cells: bool,
     ) -> tuple[Adjustment, ...]:
         """Tell the controller what the batch was like; return the adjustments that more is known of now."""
         if self.controller is None:
@@ -223,7 +253,8 @@ class DurableJob:
             adjustments.append(record)
         busy_s = {report.worker: report.busy_s for report in workers}
         observed = Observed(n_publications, n_updates, heard.cells, busy_s, heard.sampled)
-        known = self.controller.observe(observed)
+        told = self._watch.told(observed, with_cells=with_cells, is_adjusted=record is not None)
+        known = self.controller.observe(told) if told else None
         if known is not None:
             adjustments.append(known)
         for each in adjustments:
@@ -251,7 +282,9 @@ class DurableJob:
         self._early_traffic = compiled.traffic
         return compiled
 
-    def _context(self, batch_id: int, sources: tuple[Source, ...], horizon: int) -> BatchContext:
+    def _context(
+        self, batch_id: int, sources: tuple[Source, ...], horizon: int, *, reports_cells: bool = False
+    ) -> BatchContext:
         return BatchContext(
             batch_id,
             self.state.told(self._decided),
@@ -261,7 +294,7 @@ class DurableJob:
             self._registrar.routing.map(lambda stored: (stored.plan.number, stored.name)),
             horizon,
             sources,
-            self.controller is not None,
+            reports_cells,
         )
 
     def _snapshot_when_due(self, batch_id: int) -> None:
@@ -271,10 +304,14 @@ class DurableJob:
         more. Taken one batch earlier, a replay would miss what ended in it. For the same reason none is
         taken while a batch runs again that is already decided.
         """
-        n_due = max(self.snapshot_every, self._registrar.registry.n_live)
-        if self._updates_since_snapshot > n_due and self._decided < batch_id:
+        n_live = self._registrar.registry.n_live
+        is_long = self._updates_since_snapshot > max(self.snapshot_every, n_live)
+        # Small batches: a log of many small files takes long to read, and a snapshot long to write.
+        is_cut_up = self._segments_since_snapshot > max(_MOST_SEGMENTS, n_live // _LIVE_PER_SEGMENT)
+        if (is_long or is_cut_up) and self._decided < batch_id:
+            self.notes.settle()
             self.state.snapshot(self._decided, self._registrar)
-            self._updates_since_snapshot = 0
+            self._updates_since_snapshot = self._segments_since_snapshot = 0
 
     def _prune_when_due(self) -> None:
         """Drop what the batch before has read from the journal: it never runs again.
@@ -282,6 +319,7 @@ class DurableJob:
         Nothing needs it any more: the log holds the subscriptions, the sink the matches.
         """
         if self.prune_journal and self._events_since_pruning > self.prune_every:
+            self.notes.settle()
             for source in self._consumed:
                 source.forget()
             self._events_since_pruning = 0

@@ -62,7 +62,7 @@ def embedded_stream(
         held_state(state) as held,
         ThreadPoolExecutor(1, "replanning") as background,
     ):
-        feed = JournalFeed(opened, journal)
+        feed = JournalFeed(opened, journal, stays_here=True)
         start = StreamStart(
             held,
             feed,
@@ -73,7 +73,7 @@ def embedded_stream(
             background,
         )
         warm()
-        batches = start.batches(LocalTasks(settings), on_batch)
+        batches = start.batches(LocalTasks(settings), on_batch, is_lazy=True)
         loop = BatchLoop(batches.process_next, options.interval_s, _LOOK_EVERY_S)
         stream = EmbeddedStream(batches.job, loop, held)
         try:
@@ -127,5 +127,7 @@ class EmbeddedStream:
     def stop(self) -> None:
         """End the stream after the batch that it is at."""
         self._loop.stop()
+        if self._loop.has_ended_well:
+            self._job.notes.settle()
         self._job.tell_status()
         self._job.sink.finish()

@@ -28,6 +28,8 @@ from ps2stream.text.tokenizer import Tokenizer
 
 #: Who writes what dispatchers rejected.
 _FIRST = 0
+#: To look at the loads of all cells takes a millisecond a worker.
+_LOADS_EVERY_S = 0.5
 
 
 @dataclass(slots=True)
@@ -38,6 +40,10 @@ class LocalTasks:
     _tokenizer: Tokenizer = field(init=False)
     _registrar: Registrar = field(init=False)
     _hosts: list[KeptHost] = field(default_factory=list)
+
+    @property
+    def loads_every_s(self) -> float:
+        return _LOADS_EVERY_S
 
     def start(self, state: State, registrar: Registrar) -> None:
         self._tokenizer, self._registrar = self.settings.tokenizer(), registrar
@@ -88,8 +94,7 @@ class LocalTasks:
                 if each.num_rows:
                     rejected.append(each)
                     n_rejected += each.num_rows
-            if context.reports_cells:
-                sampled.append(done.sampled)
+            sampled.append(done.sampled)
             n_publications += done.n_publications
             n_discarded += done.n_discarded
         busy_s = time.process_time() - started

@@ -54,7 +54,7 @@ class StreamStart:
     sample: Callable[[], Sample]
     background: Executor
 
-    def batches(self, tasks: BatchTasks, on_done: OnBatch) -> Batches:
+    def batches(self, tasks: BatchTasks, on_done: OnBatch, *, is_lazy: bool = False) -> Batches:
         """Restore the job; its batches are carried out by some tasks, and each is told when it is done."""
         mine, options = self.held.start(), self.options
         if not mine.job_file.exists():
@@ -68,6 +68,7 @@ class StreamStart:
             options.snapshot_every,
             prune_journal=options.prune,
             controller=options.controller or controller_of(self.settings, self.background),
+            is_lazy=is_lazy,
         )
         job.start()
         return Batches(job, self.feed)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from ps2stream.journal import Journal
 from ps2stream.sources.feed import Offsets
-from ps2stream.sources.journal_range import journal_ranges
+from ps2stream.sources.journal_range import OpenJournalRange, open_ranges
 from ps2stream.sources.source import Source
 
 
@@ -17,6 +17,7 @@ class JournalFeed:
 
     journal: Journal
     directory: Path
+    stays_here: bool = False  # ranges are read by this process only
 
     @property
     def identity(self) -> str:
@@ -34,7 +35,10 @@ class JournalFeed:
         return (max(position, self.journal.end_within(position, n_events)),)
 
     def sources(self, after: Offsets, upto: Offsets, n_parts: int) -> tuple[Source, ...]:
-        return tuple(journal_ranges(self.directory, after[0], upto[0], n_parts))
+        ranges = open_ranges(self.journal, self.directory, after[0], upto[0], n_parts)
+        if self.stays_here:
+            return tuple(OpenJournalRange.of(each, self.journal) for each in ranges)
+        return tuple(ranges)
 
     def settled(self, batch_id: int, after: Offsets, upto: Offsets) -> None:
         """Do nothing: a seq tells where its event lies."""

@@ -18,9 +18,10 @@ from dataclasses import dataclass, replace
 import pyarrow as pa
 
 from ps2stream.arrays import Int64s
-from ps2stream.matching.contract import Subscriptions
+from ps2stream.matching.contract import IndexCounts, Subscriptions
 from ps2stream.matching.index import GI2
-from ps2stream.roles.worker import Worker
+from ps2stream.roles.reports import WorkerReport
+from ps2stream.roles.worker import CellCounters, Worker
 from ps2stream.roles.worker_host import Served, Standing, serve
 from ps2stream.state.mapped_host import brought_up, opened_index
 from ps2stream.state.state import State
@@ -35,6 +36,25 @@ class _Kept:
     signature: str
 
 
+@dataclass(slots=True)
+class _Known:
+    """What an index had counted after the last batch, and in its cells when their loads were told last."""
+
+    index: GI2
+    counts: IndexCounts
+    cells: CellCounters
+
+
+def _after(counts: IndexCounts, report: WorkerReport) -> IndexCounts:
+    """Add the work of a batch: the index would have to sum up all its cells."""
+    return replace(
+        counts,
+        n_publications=counts.n_publications + report.n_publications,
+        n_candidates=counts.n_candidates + report.n_candidates,
+        n_matches=counts.n_matches + report.n_matches,
+    )
+
+
 class KeptHost:
     """One worker of a job that is the only one to decide; ``take`` and ``stand`` come before each batch."""
 
@@ -44,6 +64,7 @@ class KeptHost:
         self._standing = standing
         self._pending: list[tuple[int, pa.RecordBatch]] = []
         self._kept: _Kept | None = None
+        self._known: _Known | None = None
         self._signer, self._n_signed = uuid.uuid4().hex, 0
         self._host_name = socket.gethostname()
 
@@ -60,10 +81,16 @@ class KeptHost:
             pass
 
     def match(self, packets: Iterable[pa.RecordBatch], *, with_loads: bool = False) -> Served:
+        """Match packets; loads are of all batches since they were asked for last, as far as that is known."""
         started, asked_at = time.process_time(), time.time()
         is_new = not self._home.is_clean()
         with self.lent() as worker:
-            served = serve(worker, packets, self._standing, started, with_loads=with_loads)
+            known = self._known_of(worker)
+            served = serve(worker, packets, self._standing, started, with_loads=False, before=known.counts)
+            known.counts = _after(known.counts, served.report)
+            if with_loads:
+                served = served._replace(loads=worker.cell_loads(known.cells))
+                known.cells = worker.cell_counters()
         rebuild_s = served.report.ready_at - asked_at if is_new else 0.0
         report = replace(served.report, host=self._host_name, rebuild_s=rebuild_s)
         return served._replace(report=report)
@@ -93,6 +120,12 @@ class KeptHost:
             home.mark_clean(kept.upto, standing.settings.counters, kept.signature)
             self._kept = kept
             self._pending = [each for each in self._pending if each[0] > kept.upto]
+
+    def _known_of(self, worker: Worker[GI2]) -> _Known:
+        """Return what the index had counted when it was asked last; as it is now, if it was another."""
+        if self._known is None or self._known.index is not worker.index:
+            self._known = _Known(worker.index, worker.index.counts(), worker.cell_counters())
+        return self._known
 
     def _opened(self) -> tuple[GI2, int, list[pa.RecordBatch]]:
         """Return the index, the batch up to which it has the log, and what it lacks."""

@@ -94,7 +94,7 @@ def test_a_batch_without_seq_that_runs_again_gets_the_same_seqs(
     job = started(spark, home)
     job.process_events(frames[0], 0)
 
-    def die(*_: Any) -> None:
+    def die(*_: Any, **more: Any) -> None:
         raise _CrashError
 
     with pytest.MonkeyPatch.context() as patch:

@@ -7,29 +7,28 @@ import json
 import math
 import time
 from collections.abc import Callable
-from contextlib import AbstractContextManager, closing
+from contextlib import closing
 from typing import TYPE_CHECKING, Any
 
 from ps2stream.cli import exit_codes
 from ps2stream.cli.interrupts import Interrupts, abrupt_interrupts, ending_of
 from ps2stream.cli.job_board import job_board
 from ps2stream.cli.options.arguments import seconds
-from ps2stream.cli.options.cluster import add_cluster, conf_from, master_from, needed_store, store_from
+from ps2stream.cli.options.cluster import add_cluster, master_from, needed_store, store_from
+from ps2stream.cli.options.engine import INLINE, MICROBATCH, add_engine, check_inline
 from ps2stream.cli.options.home import add_home, home_from
 from ps2stream.cli.options.metrics import add_metrics, metrics_served
 from ps2stream.cli.options.settings import add_plan_file, add_settings, settings_and_plan
 from ps2stream.cli.render.output import note
 from ps2stream.cli.render.printable import counted
+from ps2stream.cli.streams import Job, running_stream
 from ps2stream.deployment.home import Home
 from ps2stream.extras import require
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
-
     from ps2stream.config import Settings
+    from ps2stream.engines.live_stream import LiveStream
     from ps2stream.engines.meter import Meter
-    from ps2stream.engines.spark.running_stream import RunningStream
-    from ps2stream.partitioning.plan import Plan
     from ps2stream.state.state import State
 
 _POLL_S = 0.05
@@ -44,6 +43,10 @@ unsubscribe, or the Python API), keeps its state in HOME/state and writes
 as Parquet, every match exactly once. Stop it with Ctrl-C (exit code 130) or SIGTERM (143), or kill it:
 started again, it goes on where it was. If a process of Spark dies, the job goes on by itself, and says so.
 A line of figures every few seconds goes to stderr.
+
+With --engine inline all of it is in this process: no Spark, no Java, the same files and the same care. Events
+are delivered within milliseconds, and one core does the work. Each engine goes on where the other was
+stopped. It writes files of matches for every batch, and batches are small: --interval S makes them fewer.
 
 With --store, from the first start on, state and output are STORE/state and STORE/out. HOME keeps the
 journal and a note of the store, by which later starts and all other commands find them. On a cluster
@@ -64,6 +67,7 @@ When load drifts it is moved, and plans are made anew: 'ps2stream status' shows 
 _EPILOG = """\
 examples:
   ps2stream run
+  ps2stream run --engine inline                 without Spark, in this process
   ps2stream run --home /var/lib/alerts --workers 8 --prune
   ps2stream run --until-idle                    process what is there, then stop
   ps2stream run --metrics 9464                  Prometheus reads http://127.0.0.1:9464/metrics
@@ -82,6 +86,7 @@ def add_parser(subparsers: Any) -> None:
         allow_abbrev=False,
     )
     add_home(parser, store=False)
+    add_engine(parser, MICROBATCH)
     parser.add_argument("--until-idle", action="store_true", help="stop when all events are processed")
     parser.add_argument(
         "--prune", action="store_true", help="drop events where they come from once they are processed"
@@ -115,79 +120,35 @@ def add_parser(subparsers: Any) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    require("ps2stream run", "spark")
+    if arguments.engine != INLINE:
+        require(f"ps2stream run --engine {arguments.engine}", "spark")
     settings, plan = settings_and_plan(arguments)
-    home, master = home_from(arguments), master_from(arguments)
+    home = home_from(arguments)
+    if arguments.engine == INLINE:
+        check_inline(arguments, home)
     state = _checked_state(arguments, home, settings)
-    from ps2stream.cli.render.compilation import load_kernels
-    from ps2stream.engines.spark.jvm import end_jvm
-    from ps2stream.engines.spark.session import own_session
+    from ps2stream.deployment.idleness import Idleness
+    from ps2stream.engines.meter import Meter
 
     note("starting")
+    meter = Meter(settings)
+    job = Job(home, settings, plan, arguments, meter)
     with (
         abrupt_interrupts() as interrupts,
-        interrupts.tidied_by(end_jvm),
-        metrics_served(arguments, "microbatch") as board,
-        own_session(
-            "ps2stream run",
-            log=state.host.spark_log,
-            master=master,
-            conf=conf_from(arguments),
-            meanwhile=load_kernels,
-        ) as spark,
+        metrics_served(arguments, arguments.engine) as board,
+        closing(home.events()) as events,
+        running_stream(job, interrupts, state.host.spark_log) as stream,
+        job_board(board, home, events, meter, stream),
+        interrupts.held(),
     ):
-        from ps2stream.deployment.idleness import Idleness
-        from ps2stream.engines.meter import Meter
-
-        meter = Meter(settings)
-        with (
-            closing(home.events()) as events,
-            _stream(spark, home, settings, plan, meter, arguments) as stream,
-            job_board(board, home, events, meter, stream),
-            interrupts.held(),
-        ):
-            where = f" with its state in {home.store}" if home.store else ""
-            note(f"running on {home}{where} (stop with Ctrl-C)")
-            lines, idleness = _Lines(meter, stream, arguments), Idleness(home, events)
-            _watch(stream, lines, interrupts, lambda: arguments.until_idle and idleness.is_idle())
+        where = f" with its state in {home.store}" if home.store else ""
+        note(f"running on {home}{where} (stop with Ctrl-C)")
+        lines, idleness = _Lines(meter, stream, arguments), Idleness(home, events)
+        _watch(stream, lines, interrupts, lambda: arguments.until_idle and idleness.is_idle())
     lines.print()
     if interrupts:
         note(f"ps2stream: {ending_of(interrupts.exit_code)}; start again to go on from here")
     return interrupts.exit_code if interrupts else exit_codes.DONE
-
-
-def _stream(
-    spark: SparkSession,
-    home: Home,
-    settings: Settings,
-    plan: Plan | None,
-    meter: Meter,
-    arguments: argparse.Namespace,
-) -> AbstractContextManager[RunningStream]:
-    """Start the stream of a journal, or of topics."""
-    if home.topics is None:
-        from ps2stream.engines.spark.stream import journal_stream
-
-        return journal_stream(
-            spark,
-            home.journal,
-            home.state,
-            home.out,
-            settings,
-            plan=plan,
-            on_batch=meter.add,
-            interval_s=arguments.interval,
-            prune=arguments.prune,
-        )
-    from ps2stream.engines.spark.kafka_stream import kafka_stream
-    from ps2stream.engines.stream_start import StreamOptions
-    from ps2stream.sinks.kafka import KafkaSink
-
-    sink = KafkaSink.of(home.topics, arguments.match_format)
-    options = StreamOptions(plan, arguments.interval, arguments.prune)
-    return kafka_stream(
-        spark, home.topics, home.state, settings, sink=sink, on_batch=meter.add, options=options
-    )
 
 
 def _store(arguments: argparse.Namespace, home: Home) -> str | None:
@@ -250,7 +211,7 @@ def _unheld(home: Home, store: str, settings: Settings) -> State:
     return state
 
 
-def _watch(stream: RunningStream, lines: _Lines, interrupts: Interrupts, is_idle: Callable[[], bool]) -> None:
+def _watch(stream: LiveStream, lines: _Lines, interrupts: Interrupts, is_idle: Callable[[], bool]) -> None:
     """Print lines until the job is told to stop, or has nothing left to do and may stop."""
     while not (interrupts or is_idle()):
         stream.check()
@@ -265,7 +226,7 @@ def _watch(stream: RunningStream, lines: _Lines, interrupts: Interrupts, is_idle
 class _Lines:
     """The lines of figures: for people on stderr, for scripts as JSON on stdout."""
 
-    def __init__(self, meter: Meter, stream: RunningStream, arguments: argparse.Namespace) -> None:
+    def __init__(self, meter: Meter, stream: LiveStream, arguments: argparse.Namespace) -> None:
         self._meter = meter
         self._stream = stream
         self._as_json = arguments.json

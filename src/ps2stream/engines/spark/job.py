@@ -55,6 +55,10 @@ class SparkTasks:
     _dispatchers: RDD[object] = field(init=False)
     _pinned: PinnedShuffle | None = None
 
+    @property
+    def loads_every_s(self) -> float:
+        return 0.0  # a task that serves a worker knows nothing of the tasks before it
+
     def start(self, state: State, registrar: Registrar) -> None:
         # Nothing but partitions: a task, one for each dispatcher, needs its number only.
         self._dispatchers = self.spark.sparkContext.parallelize([], self.settings.n_dispatchers)
