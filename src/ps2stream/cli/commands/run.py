@@ -131,7 +131,7 @@ def run(arguments: argparse.Namespace) -> int:
     from ps2stream.engines.meter import Meter
 
     note("starting")
-    meter = Meter(settings)
+    meter = Meter(settings, keeps_latencies=False)
     job = Job(home, settings, plan, arguments, meter)
     with (
         abrupt_interrupts() as interrupts,
