@@ -9,12 +9,14 @@ from typing import TYPE_CHECKING
 from ps2stream.errors import PS2StreamError
 
 if TYPE_CHECKING:
+    from ps2stream.config import Settings
     from ps2stream.deployment.deployment_events import DeploymentEvents
     from ps2stream.deployment.home import Home
     from ps2stream.engines.live_stream import LiveStream
     from ps2stream.engines.meter import Meter
     from ps2stream.metrics.board import Board
     from ps2stream.metrics.measures import RoleMeasures
+    from ps2stream.resident.idleness import RolesIdleness
 
 
 def job_board(
@@ -31,3 +33,19 @@ def job_board(
         return meter.measures(stream.n_subscriptions, stream.n_starts_again)
 
     return board_kept(board, measured, lambda: stream.state, interval_s(home))
+
+
+def roles_board(board: Board, home: Home, stream: LiveStream) -> contextlib.AbstractContextManager[None]:
+    """Keep the board of a job whose roles report by themselves."""
+    from ps2stream.deployment.board_keeper import board_kept, interval_s
+
+    return board_kept(board, tuple, lambda: stream.state, interval_s(home))
+
+
+def roles_idleness(home: Home, settings: Settings) -> RolesIdleness:
+    """Return who knows whether resident roles have anything left to do."""
+    from ps2stream.kafka.role_topics import RoleTopics
+    from ps2stream.resident.idleness import RolesIdleness
+
+    assert home.topics is not None
+    return RolesIdleness(RoleTopics(home.topics, settings.n_workers))

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from ps2stream.cli.interrupts import AbruptInterrupts
 from ps2stream.cli.options.cluster import conf_from, master_from
-from ps2stream.cli.options.engine import INLINE
+from ps2stream.cli.options.engine import INLINE, REALTIME
 from ps2stream.deployment.home import Home
 
 if TYPE_CHECKING:
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from ps2stream.engines.live_stream import LiveStream
     from ps2stream.engines.meter import Meter
     from ps2stream.engines.stream_start import StreamOptions
+    from ps2stream.metrics.board import Board
     from ps2stream.partitioning.plan import Plan
 
 
@@ -35,6 +36,7 @@ class Job:
     plan: Plan | None
     arguments: argparse.Namespace
     meter: Meter
+    board: Board
 
     @property
     def options(self) -> StreamOptions:
@@ -49,6 +51,8 @@ def running_stream(
     """Run a stream while the context lasts."""
     if job.arguments.engine == INLINE:
         return _inline(job)
+    if job.arguments.engine == REALTIME:
+        return _realtime(job, interrupts, spark_log)
     return _on_spark(job, interrupts, spark_log)
 
 
@@ -81,6 +85,33 @@ def _on_spark(job: Job, interrupts: AbruptInterrupts, spark_log: Path) -> Iterat
             meanwhile=load_kernels,
         ) as spark,
         _of_feed(job, spark) as stream,
+    ):
+        yield stream
+
+
+@contextlib.contextmanager
+def _realtime(job: Job, interrupts: AbruptInterrupts, spark_log: Path) -> Iterator[LiveStream]:
+    from ps2stream.cli.render.compilation import load_kernels
+    from ps2stream.engines.spark.jvm import end_jvm
+    from ps2stream.engines.spark.realtime import RealtimeOptions, realtime_conf, realtime_stream
+    from ps2stream.engines.spark.session import own_session
+    from ps2stream.planning.first_plan import feed_sample, plan_of
+    from ps2stream.sources.kafka_feed import KafkaFeed
+
+    topics, settings, master = job.home.topics, job.settings, master_from(job.arguments)
+    assert topics is not None  # check_realtime
+    options = RealtimeOptions(
+        lambda: job.plan or plan_of(feed_sample(KafkaFeed(topics), settings), settings),
+        match_format=job.arguments.match_format,
+        board=job.board,
+    )
+    conf = {**realtime_conf(settings, on_cluster=master is not None), **conf_from(job.arguments)}
+    with (
+        interrupts.tidied_by(end_jvm),
+        own_session(
+            "ps2stream run", log=spark_log, master=master, conf=conf, meanwhile=load_kernels
+        ) as spark,
+        realtime_stream(spark, topics, job.home.state, settings, options) as stream,
     ):
         yield stream
 

@@ -17,12 +17,12 @@ class LiveStream(Protocol):
 
     @property
     def n_starts_again(self) -> int:
-        """Return how often the stream was started again since."""
+        """Return how often the stream was started again after a process had died."""
         ...
 
     @property
     def state(self) -> State | None:
-        """Return the state as the stream has it now; None before its start."""
+        """Return the state that the job has now; None while it has none."""
         ...
 
     @property

@@ -12,10 +12,17 @@ from typing import TYPE_CHECKING, Any
 
 from ps2stream.cli import exit_codes
 from ps2stream.cli.interrupts import Interrupts, abrupt_interrupts, ending_of
-from ps2stream.cli.job_board import job_board
+from ps2stream.cli.job_board import job_board, roles_board, roles_idleness
 from ps2stream.cli.options.arguments import seconds
 from ps2stream.cli.options.cluster import add_cluster, master_from, needed_store, store_from
-from ps2stream.cli.options.engine import INLINE, MICROBATCH, add_engine, check_inline
+from ps2stream.cli.options.engine import (
+    INLINE,
+    MICROBATCH,
+    REALTIME,
+    add_engine,
+    check_inline,
+    check_realtime,
+)
 from ps2stream.cli.options.home import add_home, home_from
 from ps2stream.cli.options.metrics import add_metrics, metrics_served
 from ps2stream.cli.options.settings import add_plan_file, add_settings, settings_and_plan
@@ -29,6 +36,7 @@ if TYPE_CHECKING:
     from ps2stream.config import Settings
     from ps2stream.engines.live_stream import LiveStream
     from ps2stream.engines.meter import Meter
+    from ps2stream.engines.roles_meter import RolesMeter
     from ps2stream.state.state import State
 
 _POLL_S = 0.05
@@ -47,6 +55,11 @@ A line of figures every few seconds goes to stderr.
 With --engine inline all of it is in this process: no Spark, no Java, the same files and the same care. Events
 are delivered within milliseconds, and one core does the work. Each engine goes on where the other was
 stopped. It writes files of matches for every batch, and batches are small: --interval S makes them fewer.
+
+With --engine realtime dispatchers, workers and the registrar stay resident as tasks of one Spark job, with
+topics of Kafka between them (--kafka). A match is delivered within some tens of milliseconds, on any number
+of hosts, once for readers of what is committed; a publication may say 'after' which update it wants to be
+matched, or 'as_of' which (docs/semantics.md). Each role needs a slot: 1 + dispatchers + workers.
 
 With --store, from the first start on, state and output are STORE/state and STORE/out. HOME keeps the
 journal and a note of the store, by which later starts and all other commands find them. On a cluster
@@ -73,6 +86,7 @@ examples:
   ps2stream run --metrics 9464                  Prometheus reads http://127.0.0.1:9464/metrics
   ps2stream run --master spark://host:7077 --store s3://bucket/alerts --conf spark.executor.memory=8g
   ps2stream run --kafka broker:9092 --topics alerts --match-format json
+  ps2stream run --kafka broker:9092 --engine realtime --workers 4 --dispatchers 1
 """
 
 
@@ -86,7 +100,7 @@ def add_parser(subparsers: Any) -> None:
         allow_abbrev=False,
     )
     add_home(parser, store=False)
-    add_engine(parser, MICROBATCH)
+    add_engine(parser, MICROBATCH, (MICROBATCH, INLINE, REALTIME))
     parser.add_argument("--until-idle", action="store_true", help="stop when all events are processed")
     parser.add_argument(
         "--prune", action="store_true", help="drop events where they come from once they are processed"
@@ -126,24 +140,30 @@ def run(arguments: argparse.Namespace) -> int:
     home = home_from(arguments)
     if arguments.engine == INLINE:
         check_inline(arguments, home)
+    if arguments.engine == REALTIME:
+        check_realtime(home)
     state = _checked_state(arguments, home, settings)
     from ps2stream.deployment.idleness import Idleness
     from ps2stream.engines.meter import Meter
+    from ps2stream.engines.roles_meter import RolesMeter
 
     note("starting")
+    is_resident = arguments.engine == REALTIME
     meter = Meter(settings, keeps_latencies=False)
-    job = Job(home, settings, plan, arguments, meter)
     with (
         abrupt_interrupts() as interrupts,
         metrics_served(arguments, arguments.engine) as board,
         closing(home.events()) as events,
-        running_stream(job, interrupts, state.host.spark_log) as stream,
-        job_board(board, home, events, meter, stream),
+        running_stream(
+            Job(home, settings, plan, arguments, meter, board), interrupts, state.host.spark_log
+        ) as stream,
+        roles_board(board, home, stream) if is_resident else job_board(board, home, events, meter, stream),
         interrupts.held(),
     ):
         where = f" with its state in {home.store}" if home.store else ""
         note(f"running on {home}{where} (stop with Ctrl-C)")
-        lines, idleness = _Lines(meter, stream, arguments), Idleness(home, events)
+        lines = _Lines(RolesMeter(board, settings) if is_resident else meter, stream, arguments)
+        idleness = roles_idleness(home, settings) if is_resident else Idleness(home, events)
         _watch(stream, lines, interrupts, lambda: arguments.until_idle and idleness.is_idle())
     lines.print()
     if interrupts:
@@ -164,11 +184,16 @@ def _store(arguments: argparse.Namespace, home: Home) -> str | None:
 
 def _checked_state(arguments: argparse.Namespace, home: Home, settings: Settings) -> State:
     """Return the state of a home; refuse before Spark starts what would be refused after it."""
+    from ps2stream.state.job_file import BATCHES
+
     if home.topics is not None:
         if (master := master_from(arguments)) is not None:
             needed_store(master, home.store)
         home.events(create=True).close()
-        return _in_home(home, settings) if home.store is None else _unheld(home, home.store, settings)
+        state = _unheld(home, home.store, settings) if home.store is not None else _in_home(home, settings)
+        if state.job_file.exists():
+            state.job_file.check_engine(arguments.engine if arguments.engine == REALTIME else BATCHES)
+        return state
     store = _store(arguments, home)
     state = _in_home(home, settings) if store is None else _in_store(home, store, settings)
     home.events(create=True).close()
@@ -183,7 +208,7 @@ def _in_home(home: Home, settings: Settings) -> State:
     if state.job_file.exists():
         if state.host.lock.is_held():
             raise StateError(f"another job is running on the state in {home.state}")
-        state.open(settings)
+        state.job_file.check(settings)
     return state
 
 
@@ -226,7 +251,7 @@ def _watch(stream: LiveStream, lines: _Lines, interrupts: Interrupts, is_idle: C
 class _Lines:
     """The lines of figures: for people on stderr, for scripts as JSON on stdout."""
 
-    def __init__(self, meter: Meter, stream: LiveStream, arguments: argparse.Namespace) -> None:
+    def __init__(self, meter: Meter | RolesMeter, stream: LiveStream, arguments: argparse.Namespace) -> None:
         self._meter = meter
         self._stream = stream
         self._as_json = arguments.json

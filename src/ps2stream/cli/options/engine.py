@@ -5,21 +5,31 @@ from __future__ import annotations
 import argparse
 
 from ps2stream.cli.options.cluster import MASTER, master_from
-from ps2stream.cli.options.home import KAFKA
+from ps2stream.cli.options.kafka import KAFKA
 from ps2stream.cli.options.usage import UsageError
 from ps2stream.deployment.home import Home
 
-MICROBATCH, INLINE = "microbatch", "inline"
-ENGINES = (MICROBATCH, INLINE)
+MICROBATCH, INLINE, REALTIME = "microbatch", "inline", "realtime"
 
 
-def add_engine(parser: argparse.ArgumentParser, default: str) -> None:
-    parser.add_argument(
-        "--engine",
-        choices=ENGINES,
-        default=default,
-        help="microbatch: on Spark; inline: in this process, without Spark or Java (default: %(default)s)",
-    )
+_MEANINGS = {
+    MICROBATCH: "batches on Spark",
+    INLINE: "in this process, without Spark or Java",
+    REALTIME: "resident roles on Spark, with topics of Kafka between them",
+}
+
+
+def add_engine(
+    parser: argparse.ArgumentParser, default: str, engines: tuple[str, ...] = (MICROBATCH, INLINE)
+) -> None:
+    words = "; ".join(f"{engine}: {_MEANINGS[engine]}" for engine in engines)
+    parser.add_argument("--engine", choices=engines, default=default, help=f"{words} (default: %(default)s)")
+
+
+def check_realtime(home: Home) -> None:
+    """Refuse a stream of resident roles without topics."""
+    if home.topics is None:
+        raise UsageError(f"--engine realtime needs Kafka: --kafka HOST:PORT (or {KAFKA})")
 
 
 def check_inline(arguments: argparse.Namespace, home: Home) -> None:
