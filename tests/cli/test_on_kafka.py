@@ -150,3 +150,6 @@ def test_run_processes_topics_until_they_are_idle(topics: Topics, tmp_path: Path
         f"p{number}" for number in range(20)
     }
     assert len(deployment.matches()) == 20
+    job = deployment.board()["job"]
+    assert (job["counters"]["publications"], job["counters"]["delivered_matches"]) == (20, 20)
+    assert job["lag_events"] == {topics.publications: 0, topics.updates: 0}

@@ -164,14 +164,14 @@ class Deployment:
         state = state_of(self.home)
         status, life = state.mailbox.read_status(), job_life(self.home, state)
         told = {"lease_age_s": life.lease_age_s} if life.has_lease else {}
-        age_s = None if status is None else _age_s(status)
+        age_s = None if status is None else _age_s("status", status)
         return {"running": life.is_running, **told, "age_s": age_s, **(status or {})}
 
     def board(self) -> dict[str, Any]:
         """Return how the job is doing: the fields of ``ps2stream top --json``."""
         state = state_of(self.home)
         board, life = state.mailbox.read_board(), job_life(self.home, state)
-        age_s = None if board is None else _age_s(board)
+        age_s = None if board is None else _age_s("board", board)
         return {"running": life.is_running, "age_s": age_s, **(board or {})}
 
     def adjustments(self) -> list[Adjustment]:
@@ -204,11 +204,11 @@ class Deployment:
                 return subscription
 
 
-def _age_s(status: Mapping[str, Any]) -> float:
+def _age_s(name: str, word: Mapping[str, Any]) -> float:
     try:
-        return max(0.0, time.time() - float(status["at"]))
+        return max(0.0, time.time() - float(word["at"]))
     except (KeyError, TypeError, ValueError) as error:
-        raise StateError(f"the status of the job cannot be read: {error!r}") from error
+        raise StateError(f"the {name} of the job cannot be read: {error!r}") from error
 
 
 def _many(records: Record | Iterable[Record]) -> Iterable[Record]:
