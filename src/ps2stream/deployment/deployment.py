@@ -11,6 +11,7 @@ import pyarrow as pa
 
 from ps2stream.balance.adjustments import Adjustment
 from ps2stream.deployment import intake
+from ps2stream.deployment.deployment_events import Demands
 from ps2stream.deployment.explanation import Explanation, explain
 from ps2stream.deployment.home import Home, state_of
 from ps2stream.deployment.job_life import job_life
@@ -89,14 +90,21 @@ class Deployment:
         return submit(self.home, kind, _many(subscriptions), on_rejected)
 
     def publish(
-        self, publications: Record | Iterable[Record], *, on_rejected: OnRejected = "raise"
+        self,
+        publications: Record | Iterable[Record],
+        *,
+        on_rejected: OnRejected = "raise",
+        after: int | None = None,
+        as_of: int | None = None,
     ) -> Receipt:
         """Add publications, one or many; a mapping without an id gets one, which the receipt tells.
 
         If one is not valid a RejectedError says which and why, and none is added; with ``skip`` the others
-        are, and the receipt tells of it.
+        are, and the receipt tells of it. Resident roles match them ``after`` the update of a seq, as its
+        receipt tells it, or ``as_of`` one, where that is asked for.
         """
-        return submit(self.home, intake.publications(), _many(publications), on_rejected)
+        demands = Demands(after, as_of)
+        return submit(self.home, intake.publications(), _many(publications), on_rejected, demands)
 
     def unsubscribe(self, ids: str | Iterable[str], *, on_rejected: OnRejected = "raise") -> Receipt:
         """End subscriptions, one or many; an id that no live subscription has is rejected."""

@@ -14,6 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ps2stream.arrow import concat
+from ps2stream.deployment.deployment_events import ANYWHERE, Demands
 from ps2stream.deployment.publication_lookup import KnownPublication, valid_publication
 from ps2stream.errors import JournalError, quoted
 from ps2stream.kafka.decoding import decode_publications, decode_updates
@@ -47,7 +48,8 @@ class KafkaEvents:
     def __str__(self) -> str:
         return f"the topics {self._topics.prefix}.* at Kafka {self._topics.kafka.servers}"
 
-    def append(self, events: pa.RecordBatch) -> Sequence[int | None]:
+    def append(self, events: pa.RecordBatch, demands: Demands = ANYWHERE) -> Sequence[int | None]:
+        demands.refuse(f"{self} have no resident roles")
         return [None] * len(self._send(list(records_of(self._topics, events))))
 
     def _send(self, records: list[Outgoing]) -> list[int]:

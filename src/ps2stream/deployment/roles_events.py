@@ -12,6 +12,7 @@ from dataclasses import replace
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from ps2stream.deployment.deployment_events import ANYWHERE, Demands
 from ps2stream.deployment.kafka_events import KafkaEvents
 from ps2stream.deployment.publication_lookup import KnownPublication
 from ps2stream.kafka.encoding import records_of
@@ -31,8 +32,8 @@ class RolesEvents(KafkaEvents):
 
     _texts: dict[str, str] | None = None
 
-    def append(self, events: pa.RecordBatch) -> Sequence[int | None]:
-        records = list(records_of(self._topics, events))
+    def append(self, events: pa.RecordBatch, demands: Demands = ANYWHERE) -> Sequence[int | None]:
+        records = list(records_of(self._topics, events, demands.given()))
         offsets = self._send(records)
         is_update = [op != PUBLISH for op in events.column("op").to_pylist()]
         return [
