@@ -13,7 +13,8 @@ from pyspark.sql import SparkSession
 
 from cli.conftest import Ran, Run
 from ps2stream.cli import exit_codes
-from ps2stream.cli.options.home import KAFKA, PREFIX
+from ps2stream.cli.options.home import PREFIX
+from ps2stream.cli.options.kafka import KAFKA
 from ps2stream.config import Settings
 from ps2stream.deployment.deployment import Deployment
 from ps2stream.deployment.home import Home
