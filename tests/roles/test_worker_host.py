@@ -29,6 +29,7 @@ from ps2stream.roles.registrar import Registrar
 from ps2stream.roles.worker import Worker
 from ps2stream.roles.worker_host import Standing, WorkerHost, fetching
 from ps2stream.routing.routing import PlanNumbers
+from ps2stream.state.kept_host import KeptHost
 from ps2stream.state.state import State
 
 
@@ -67,7 +68,24 @@ class InMappedFiles:
         return [self._state.worker_host(worker, standing) for worker in range(self._n_workers)]
 
 
-@pytest.fixture(params=[OnTheHeap, InMappedFiles])
+class KeptMapped(InMappedFiles):
+    def __init__(self, plan: Plan, directory: Path) -> None:
+        super().__init__(plan, directory)
+        standing = Standing(-1, SETTINGS.index_settings(plan))
+        self._hosts = [KeptHost(worker, self._state, standing) for worker in range(plan.n_workers)]
+
+    def decide(self, batch_id: int, segment: pa.RecordBatch, routing: PlanNumbers) -> None:
+        super().decide(batch_id, segment, routing)
+        for host in self._hosts:
+            host.take(batch_id, segment)
+
+    def at(self, standing: Standing) -> list[WorkerHost]:
+        for host in self._hosts:
+            host.stand(standing)
+        return list(self._hosts)
+
+
+@pytest.fixture(params=[OnTheHeap, InMappedFiles, KeptMapped])
 def hosts_of(request: pytest.FixtureRequest, tmp_path: Path) -> Callable[[Plan], Hosts]:
     """Make hosts of no subscriptions yet."""
     return lambda plan: request.param(plan, tmp_path / "state")
