@@ -1,6 +1,6 @@
 """Engines: who calls the roles, in which process, and when.
 
-    inline          all roles in this process, indexes on the heap, nothing durable: tests, benchmarks, `match`
+    inline          all roles in this process, indexes on the heap, nothing durable: tests, `match`
     durable_job     the life of a batch that survives crashes; no engine in it
     batch_tasks     what it asks of an engine: the contract
     batch_notes     what it notes of batches, and when
