@@ -129,7 +129,7 @@ class Rig:
             pass
 
     def pouring(self, events: pa.Table) -> Iterator[None]:
-        """Send events in their own order, a few at a time; partitions of publications are chosen by chance."""
+        """Send events in their own order, a few at a time; chance chooses partitions of publications."""
         dice = random.Random(self.seed)
         n = self.topics.n_partitions[Topic.PUBLICATIONS]
         batch = events.select(EVENTS.names).combine_chunks().to_batches()
