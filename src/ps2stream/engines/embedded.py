@@ -74,14 +74,15 @@ def embedded_stream(
             background,
         )
         warm()
-        gc.freeze()  # all that is loaded stays: the collector need not walk over it again and again
         batches = start.batches(LocalTasks(settings), on_batch, is_lazy=True)
         loop = BatchLoop(batches.process_next, options.interval_s, _LOOK_EVERY_S)
         stream = EmbeddedStream(batches.job, loop, held)
+        gc.freeze()  # all that is loaded stays: the collector need not walk over it again and again
         try:
             yield stream
         finally:
             stream.stop()
+            gc.unfreeze()
 
 
 class EmbeddedStream:
