@@ -142,13 +142,10 @@ def run(arguments: argparse.Namespace) -> int:
     home = home_from(arguments)
     if arguments.engine == INLINE:
         check_inline(arguments, home)
-<<<<<<< HEAD
     if arguments.engine == REALTIME:
         check_realtime(home)
-=======
     if arguments.workers is None and plan is None:
         settings = replace(settings, n_workers=_usual_workers(arguments, home, settings))
->>>>>>> embedded
     state = _checked_state(arguments, home, settings)
     from ps2stream.deployment.idleness import Idleness
     from ps2stream.engines.meter import Meter
