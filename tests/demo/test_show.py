@@ -12,7 +12,7 @@ from ps2stream.config import Settings
 from ps2stream.demo import show
 from ps2stream.demo.show import DemoSettings, Publisher
 from ps2stream.demo.workload import BusyArea, Workload
-from ps2stream.engines.spark.meter import Meter
+from ps2stream.engines.meter import Meter
 from ps2stream.journal import Journal
 from ps2stream.model.schemas import EVENTS
 from waiting import HANG_S

@@ -11,6 +11,7 @@ from ps2stream.deployment.home import Home
 from ps2stream.errors import JournalError
 from ps2stream.journal import Journal
 from ps2stream.model.schemas import BEFORE_ALL_SEQS, EVENTS, UPDATES
+from ps2stream.state.state import State
 
 
 def _updates(events: DeploymentEvents, after_seq: int) -> list[tuple[int, str]]:
@@ -72,3 +73,12 @@ def test_only_who_adds_events_makes_a_journal(home: Home) -> None:
     with pytest.raises(JournalError, match="no journal at"):
         home.events()
     assert not home.directory.exists()
+
+
+def test_the_lag_is_what_no_batch_has_finished(home: Home, events: DeploymentEvents) -> None:
+    ledger = State.at(home.state).ledger
+    assert events.lags(ledger) == {"journal": 5}
+    ledger.finish(0, 3)
+    assert events.lags(ledger) == {"journal": 2}
+    ledger.finish(1, 5)
+    assert events.lags(ledger) == {"journal": 0}

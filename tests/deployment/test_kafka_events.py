@@ -10,8 +10,11 @@ from ps2stream.errors import JournalError
 from ps2stream.kafka.positions import Positions
 from ps2stream.kafka.topics import Topics
 from ps2stream.model.schemas import EVENTS, PUBLISH, UNSUBSCRIBE
+from ps2stream.registry.log import SubscriptionLog
 from ps2stream.sources.feed import Offsets
 from ps2stream.sources.kafka_feed import KafkaFeed
+from ps2stream.state.ledger import BatchRange, Ledger
+from ps2stream.store.memory import MemoryStore
 
 
 def publications(*ids: str) -> pa.RecordBatch:
@@ -87,3 +90,24 @@ def test_many_batches_are_found_by_halving(topics: Topics) -> None:
     assert newest is not None
     assert newest.batch_id == 11
     assert {batch.batch_id for batch in positions.all()} == set(range(12))
+
+
+def test_the_lag_is_what_no_batch_has_finished_by_topic(topics: Topics) -> None:
+    events, feed = KafkaEvents(topics), KafkaFeed(topics)
+    store = MemoryStore()
+    ledger = Ledger(store, SubscriptionLog(store.under("log")))
+    assert events.lags(ledger) == {topics.updates: 0, topics.publications: 0}
+    events.append(updates("u0", "u1"))
+    events.append(publications("p0"))
+    after = feed.beginning()
+    upto = settle(feed, 0, after)
+    waiting = events.lags(ledger)
+    assert waiting == {
+        topics.updates: upto[0] - after[0],
+        topics.publications: sum(upto[1:]) - sum(after[1:]),
+    }
+    assert all(waiting.values())
+    ledger.begin(BatchRange(0, after, upto))
+    assert events.lags(ledger) == waiting, "it is not in the sink yet"
+    ledger.finish(0, 9)
+    assert events.lags(ledger) == {topics.updates: 0, topics.publications: 0}

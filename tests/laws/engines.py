@@ -17,10 +17,12 @@ from pyspark.sql import SparkSession
 
 from ps2stream.adjusting.controller import Controller
 from ps2stream.config import Settings
+from ps2stream.engines.durable_job import BatchDone
+from ps2stream.engines.embedded import embedded_stream
 from ps2stream.engines.inline import InlineEngine
-from ps2stream.engines.spark.job import BatchDone
-from ps2stream.engines.spark.running_stream import RunningStream
+from ps2stream.engines.live_stream import LiveStream
 from ps2stream.engines.spark.stream import journal_stream
+from ps2stream.engines.stream_start import StreamOptions
 from ps2stream.journal import Journal
 from ps2stream.model.events import in_order
 from ps2stream.model.matches import Match
@@ -79,13 +81,13 @@ class Inline:
 
 
 @dataclass(frozen=True, slots=True)
-class MicroBatch:
-    """Structured Streaming on a journal.
+class OnJournal:
+    """A durable job on a journal: on Spark, or without a session in this process.
 
     A journal takes only what is in order; the rest is rejected before it, as `replay` does.
     """
 
-    spark: SparkSession
+    spark: SparkSession | None
     controller: Controller | None = None
 
     def run(self, events: pa.Table, settings: Settings, batch_events: int) -> Run:
@@ -128,14 +130,16 @@ class JobHome(HomeLayout):
                 start += size
         return rejections_of(late.to_pylist())
 
-    def drain(self, spark: SparkSession, settings: Settings, **options: Any) -> list[BatchDone]:
+    def drain(self, spark: SparkSession | None, settings: Settings, **options: Any) -> list[BatchDone]:
         """Run the job until it has read all of the journal; return what its batches came to."""
         batches: list[BatchDone] = []
         with self.stream(spark, settings, on_batch=batches.append, **options) as query:
             query.process_all_available()
         return batches
 
-    def run_briefly(self, spark: SparkSession, settings: Settings, n_batches: int, **options: Any) -> None:
+    def run_briefly(
+        self, spark: SparkSession | None, settings: Settings, n_batches: int, **options: Any
+    ) -> None:
         """Run the job for some batches and stop it amid the next."""
         enough = threading.Semaphore(0)
         with self.stream(spark, settings, on_batch=lambda done: enough.release(), **options) as query:
@@ -144,8 +148,15 @@ class JobHome(HomeLayout):
                     query.check()
 
     def stream(
-        self, spark: SparkSession, settings: Settings, **options: Any
-    ) -> contextlib.AbstractContextManager[RunningStream]:
+        self, spark: SparkSession | None, settings: Settings, **options: Any
+    ) -> contextlib.AbstractContextManager[LiveStream]:
+        """Run the job on Spark, or without a session in this process."""
+        if spark is None:
+            on_batch = options.pop("on_batch")
+            chosen = StreamOptions(**options)
+            return embedded_stream(
+                self.journal, self.state, self.out, settings, on_batch=on_batch, options=chosen
+            )
         return journal_stream(spark, self.journal, self.state, self.out, settings, **options)
 
     def outcome(self, late: list[Rejection]) -> Deliveries:

@@ -15,7 +15,7 @@ from pyspark.sql import SparkSession
 from laws.chaos import Chaos
 from laws.engines import JobHome, one_batch, sorted_outcome
 from ps2stream.config import Settings
-from ps2stream.engines.spark.job import MicroBatchJob
+from ps2stream.engines.durable_job import DurableJob
 from ps2stream.journal import Journal
 from ps2stream.state.state import State
 from ps2stream.testing import oracle
@@ -89,8 +89,8 @@ def test_a_stopped_job_goes_on_where_it_was(
 def test_events_that_come_while_the_job_is_down_are_not_missed(
     spark: SparkSession, job_home: JobHome, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    pruning_often = functools.partial(MicroBatchJob, prune_every=50)
-    monkeypatch.setattr("ps2stream.engines.spark.stream.MicroBatchJob", pruning_often)
+    pruning_often = functools.partial(DurableJob, prune_every=50)
+    monkeypatch.setattr("ps2stream.engines.stream_start.DurableJob", pruning_often)
     events = random_events(900, seed=42)
     late = []
     for start in (0, 300, 600):

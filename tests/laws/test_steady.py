@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
-
 import pyarrow as pa
 import pytest
 from hypothesis import given, settings
@@ -13,7 +10,8 @@ from pyspark.errors import StreamingQueryException
 from pyspark.sql import SparkSession
 
 from laws.chaos import Chaos
-from laws.engines import Inline, JobHome, MicroBatch, one_batch, sorted_outcome
+from laws.crashes import CrashError, crashing
+from laws.engines import Inline, JobHome, OnJournal, one_batch, sorted_outcome
 from laws.test_every_match_once import assert_as_the_oracle_says
 from ps2stream.config import Settings
 from ps2stream.errors import PS2StreamError
@@ -58,28 +56,9 @@ def test_the_stream_on_spark_gives_what_the_oracle_says_through_all_kinds_of_adj
 ) -> None:
     events = random_events(2_500, seed=9, publication_share=0.6)
     chaos = Chaos(9, one_batch(events), share=0.9)
-    run = MicroBatch(spark, chaos).run(events, Settings(n_workers=3), 150)
+    run = OnJournal(spark, chaos).run(events, Settings(n_workers=3), 150)
     assert_as_the_oracle_says(run, events)
     assert {"local", "switch", "unite", "move"} <= set(chaos.made)
-
-
-class CrashError(Exception):
-    """Stand for the end of a process."""
-
-
-def crashing(original: Callable[..., Any], n_before: int, *, is_done: bool) -> Callable[..., Any]:
-    """Let a function succeed this many times, then end the job just before, or just after, what it does."""
-    n_calls = 0
-
-    def wrapped(*arguments: Any) -> Any:
-        nonlocal n_calls
-        n_calls += 1
-        result = original(*arguments) if is_done or n_calls <= n_before else None
-        if n_calls > n_before:
-            raise CrashError
-        return result
-
-    return wrapped
 
 
 @pytest.mark.parametrize(

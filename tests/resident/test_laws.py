@@ -37,8 +37,7 @@ def test_any_log_gives_what_the_oracle_says_through_adjustments_and_deaths(
     chosen = Settings(n_workers=n_workers, n_dispatchers=n_dispatchers, partitioner=partitioner)
     chaos = Chaos(seed, one_batch(events))
     rig = Rig.of(chosen, one_batch(events), controller=chaos, seed=seed)
-    rig.pour(events)
-    rig.run(death)
+    rig.run(death, rig.pouring(events))
     assert_as_the_oracle_says(rig, events)
 
 
@@ -47,8 +46,7 @@ def test_a_long_log_gives_what_the_oracle_says_through_all_kinds_of_adjustments(
     events = random_events(1_500, seed=seed, publication_share=0.6)
     chaos = Chaos(seed, one_batch(events))
     rig = Rig.of(Settings(n_workers=4, n_dispatchers=2), one_batch(events), controller=chaos, seed=seed)
-    rig.pour(events)
-    rig.run(death=0.01)
+    rig.run(0.01, rig.pouring(events))
     assert_as_the_oracle_says(rig, events)
     assert {"local", "switch", "unite", "move"} <= set(chaos.made)
     assert rig.n_deaths > 5

@@ -13,9 +13,9 @@ from ps2stream.errors import StateError
 from ps2stream.kafka.client import Kafka
 from ps2stream.kafka.topics import Topics
 from ps2stream.model.schemas import MATCHES
-from ps2stream.roles.packets import decode
-from ps2stream.roles.packets import MAX_PACKET_BYTES
-from ps2stream.sinks.kafka import KafkaSink, MatchFormat, _Outgoing
+from ps2stream.roles.packets import MAX_PACKET_BYTES, decode
+from ps2stream.sinks.kafka import KafkaSink, _Outgoing
+from ps2stream.sinks.match_records import MatchFormat
 from ps2stream.sinks.partitions import partitions_of
 
 

@@ -37,6 +37,16 @@ def test_before_the_first_batch_nothing_is_decided_and_nothing_is_finished(store
     assert store.list() == [], "looking writes nothing"
 
 
+def test_all_is_done_up_to_the_end_of_the_last_batch_that_is_finished(store: Store) -> None:
+    ledger = ledger_in(store)
+    assert ledger.done() is None
+    for batch_id, (after, upto) in enumerate([((0, 0), (3, 4)), ((3, 4), (3, 9))]):
+        ledger.begin(BatchRange(batch_id, after, upto))
+        assert ledger.done() == after
+        ledger.finish(batch_id, 10 * batch_id)
+        assert ledger.done() == upto
+
+
 def test_a_batch_is_decided_with_or_without_changes(store: Store) -> None:
     ledger = ledger_in(store)
     for batch_id, segment in ((0, NOTHING), (1, None), (2, None), (5, NOTHING), (6, None)):

@@ -24,6 +24,15 @@ def test_the_last_word_of_a_job_is_there_for_others_to_read(store: Store) -> Non
     assert mailbox.read_status() is None
 
 
+def test_a_board_is_kept_beside_the_status_by_epoch(store: Store) -> None:
+    Mailbox(store).write_board({"engine": "inline"})
+    Mailbox(store, 3).write_board({"engine": "microbatch"})
+    assert Mailbox(store).read_board() == {"engine": "inline"}
+    assert Mailbox(store, 3).read_board() == {"engine": "microbatch"}
+    assert Mailbox(store).read_status() is Mailbox(store, 4).read_board() is None
+    assert sorted(store.list()) == ["board-00000003.json", "board.json"]
+
+
 @pytest.mark.parametrize("damage", ["", "{", "[1]", "7"])
 def test_a_damaged_status_is_an_error_that_names_it(store: Store, damage: str) -> None:
     store.put("status.json", damage.encode())

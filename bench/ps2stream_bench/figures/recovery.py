@@ -19,8 +19,8 @@ import pyarrow.parquet as pq
 
 from ps2stream.balance.settings import AdjustmentSettings
 from ps2stream.config import Settings
+from ps2stream.engines.durable_job import BatchDone
 from ps2stream.engines.replay import replay_inline
-from ps2stream.engines.spark.job import BatchDone
 from ps2stream.engines.spark.stream import journal_stream
 from ps2stream.engines.tally import Tally
 from ps2stream.journal import Journal

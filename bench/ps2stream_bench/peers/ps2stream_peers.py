@@ -15,10 +15,10 @@ from pyspark.sql import SparkSession
 
 from ps2stream.balance.settings import AdjustmentSettings
 from ps2stream.config import Settings
+from ps2stream.engines.batch_tally import read_up_to, tally_batch
+from ps2stream.engines.durable_job import BatchDone
 from ps2stream.engines.inline import InlineEngine
 from ps2stream.engines.kernel_warmup import warm
-from ps2stream.engines.spark.batch_tally import read_up_to, tally_batch
-from ps2stream.engines.spark.job import BatchDone
 from ps2stream.engines.spark.running_stream import RunningStream
 from ps2stream.engines.spark.session import warm_up
 from ps2stream.engines.spark.stream import journal_stream

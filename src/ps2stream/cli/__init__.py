@@ -5,6 +5,7 @@
     options/       options that several commands share
     render/        how results look: text, tables, progress, maps
     record_input   what publish and subscribe share: records from a file or pipe
+    job_board      what a job that runs here has to say of itself
     interrupts     Ctrl-C at a moment that suits the work
     exit_codes     what exit codes say
     spark_log      where to look when Spark fails: kept then, and removed otherwise

@@ -35,6 +35,7 @@ COMMANDS = {
     "subscriptions": "list the live subscriptions",
     "matches": "show what was delivered, and follow what comes",
     "status": "show how the load of a job is spread",
+    "top": "watch a running job: throughput, latency, lag, every role",
     "adjustments": "show what load adjustment did, and why",
     "repartition": "consider a new plan for a running job, or say what it would gain",
     "explain": "say why a publication does or does not match a subscription",
@@ -46,7 +47,7 @@ Alerts by place and words, at stream scale: publications (a point and a text) me
 
 A deployment lives in one directory, its home (--home DIR, or PS2STREAM_HOME, or ./ps2stream-data):
 publish, subscribe and unsubscribe add to its journal, run matches, matches and explain show what came of it,
-status and adjustments how the load is spread and moved.
+status and adjustments how the load is spread and moved, top how a running job is doing.
 """
 
 _EPILOG = f"""\

@@ -1,15 +1,16 @@
-"""The demo itself: a journal, a publisher, the stream on Spark, and somebody who watches."""
+"""The demo itself: a journal, a publisher, the stream on some engine, and somebody who watches."""
 
 from __future__ import annotations
 
+import contextlib
 import shutil
 import tempfile
 import threading
 import time
 from collections import deque
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -23,11 +24,9 @@ from ps2stream.demo.adjustments import in_words, made_at
 from ps2stream.demo.snapshot import AdjustmentLine, SampleMatch, Snapshot, Summary
 from ps2stream.demo.view import View
 from ps2stream.demo.workload import Workload
-from ps2stream.engines.spark.jvm import end_jvm
-from ps2stream.engines.spark.meter import Meter
-from ps2stream.engines.spark.running_stream import RunningStream
-from ps2stream.engines.spark.session import own_session
-from ps2stream.engines.spark.stream import journal_stream
+from ps2stream.engines.embedded import embedded_stream
+from ps2stream.engines.live_stream import LiveStream
+from ps2stream.engines.meter import Meter
 from ps2stream.journal import Journal
 from ps2stream.model.schemas import PUBLISH, SUBSCRIBE
 from ps2stream.partitioning.sample import Sample
@@ -35,9 +34,6 @@ from ps2stream.planning.first_plan import plan_of, sample_from
 from ps2stream.sinks.parquet import ParquetSink
 from ps2stream.state.home_layout import HomeLayout
 from ps2stream.state.state import State
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
 
 _LOAD_AT_ONCE = 20_000
 _PUBLISH_EVERY_S = 0.1
@@ -149,46 +145,71 @@ class Show:
         self._busy_around = ""
         self._at_start = 0  # events of the loading phase, which the summary leaves out
 
-    def run(self, log: Path) -> Summary:
-        """Show the demo; return its figures. Interrupted while it streams it ends early, not badly."""
+    def run(self, spark_log: Path | None = None) -> Summary:
+        """Show the demo; return its figures. Interrupted while it streams it ends early, not badly.
+
+        ``spark_log``: where Spark writes; without it, the stream runs in this process.
+        """
         with (
             tempfile.TemporaryDirectory(prefix="ps2stream-demo-") as scratch,
             self._interrupts.tidied_by(lambda: shutil.rmtree(scratch, ignore_errors=True)),
-            self._interrupts.tidied_by(end_jvm),
         ):
             home = HomeLayout(Path(scratch))
             with (
                 Journal.open(home.journal, create=True, durable=False) as journal,
-                own_session(
-                    "ps2stream demo", log=log, meanwhile=lambda: self._prepare(home, journal)
-                ) as spark,
+                self._inline(home, journal)
+                if spark_log is None
+                else self._on_spark(home, journal, spark_log) as stream,
             ):
-                self._stream(spark, home, self._publisher)
+                self._stream(stream, home, self._publisher)
         return self._summary()
 
+    @contextlib.contextmanager
+    def _inline(self, home: HomeLayout, journal: Journal) -> Iterator[LiveStream]:
+        self._prepare(home, journal)
+        with embedded_stream(
+            home.journal, home.state, home.out, self._settings, on_batch=self._meter.add
+        ) as stream:
+            yield stream
+
+    @contextlib.contextmanager
+    def _on_spark(self, home: HomeLayout, journal: Journal, log: Path) -> Iterator[LiveStream]:
+        from ps2stream.engines.spark.jvm import end_jvm
+        from ps2stream.engines.spark.session import own_session
+        from ps2stream.engines.spark.stream import journal_stream
+
+        def prepare() -> None:
+            self._prepare(home, journal)
+            self._report("starting Spark")
+
+        with (
+            self._interrupts.tidied_by(end_jvm),
+            own_session("ps2stream demo", log=log, meanwhile=prepare) as spark,
+            journal_stream(
+                spark, home.journal, home.state, home.out, self._settings, on_batch=self._meter.add
+            ) as stream,
+        ):
+            yield stream
+
     def _prepare(self, home: HomeLayout, journal: Journal) -> None:
-        """Do what needs no Spark, while it starts."""
+        """Do what needs no engine."""
         load_kernels()
         self._report("planning")
         plan = plan_of(_sample(self._demo, self._settings), self._settings)
         State.at(home.state).create(plan, self._settings)
         self._publisher = Publisher(journal, Workload(self._demo.seed), self._demo, self._meter)
         self._publisher.load(self._demo.n_subscriptions)
-        self._report("starting Spark")
 
-    def _stream(self, spark: SparkSession, home: HomeLayout, publisher: Publisher) -> None:
-        with journal_stream(
-            spark, home.journal, home.state, home.out, self._settings, on_batch=self._meter.add
-        ) as stream:
-            try:
-                self._load(stream, publisher)
-                publisher.start()
-                with self._interrupts.held():
-                    self._watch(stream, publisher, home.out)
-            finally:
-                publisher.stop()
+    def _stream(self, stream: LiveStream, home: HomeLayout, publisher: Publisher) -> None:
+        try:
+            self._load(stream, publisher)
+            publisher.start()
+            with self._interrupts.held():
+                self._watch(stream, publisher, home.out)
+        finally:
+            publisher.stop()
 
-    def _load(self, stream: RunningStream, publisher: Publisher) -> None:
+    def _load(self, stream: LiveStream, publisher: Publisher) -> None:
         """Wait until the subscriptions are in; the time of the demo begins there."""
         while self._meter.tally.n_events < publisher.n_appended:
             stream.check()
@@ -198,7 +219,7 @@ class Show:
         self._at_start = self._meter.tally.n_events
         self._meter.forget_rates()
 
-    def _watch(self, stream: RunningStream, publisher: Publisher, out: Path) -> None:
+    def _watch(self, stream: LiveStream, publisher: Publisher, out: Path) -> None:
         """Show the stream until its time is over or somebody has seen enough."""
         until = time.monotonic() + self._demo.seconds
         while time.monotonic() < until and not self._interrupts:

@@ -9,10 +9,12 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from ps2stream.deployment.deployment_events import ANYWHERE, Demands
 from ps2stream.deployment.publication_lookup import KnownPublication, PublishedTexts, publication_with_id
 from ps2stream.journal import Journal
 from ps2stream.journal.packets import decode_updates
 from ps2stream.journal.positions import position_of
+from ps2stream.state.ledger import Ledger
 
 _LOG = logging.getLogger(__name__)
 
@@ -29,13 +31,18 @@ class JournalEvents:
     def __str__(self) -> str:
         return f"the journal {self._directory}"
 
-    def append(self, events: pa.RecordBatch) -> Sequence[int]:
+    def append(self, events: pa.RecordBatch, demands: Demands = ANYWHERE) -> Sequence[int]:
+        demands.refuse(f"{self} has an order of its own: what is published later comes later")
         appended = self._journal.append(events)
         return range(appended.first_seq, appended.last_seq + 1)
 
     def last_seq(self) -> int | None:
         end = self._journal.last()
         return end.seq if end.position else None
+
+    def lags(self, ledger: Ledger) -> dict[str, int]:
+        # Seqs of a journal begin with 1, and have no gaps unless somebody else gave them.
+        return {"journal": max(0, self._journal.last().seq - max(0, ledger.last_seq()))}
 
     def updates(self, after_seq: int) -> Iterator[pa.RecordBatch]:
         first = position_of(self._journal, after_seq + 1)

@@ -7,7 +7,7 @@ Open ``measures.py`` first: what a role measures, as plain values that go throug
     recorder    what a role counts with while it works
     board       the newest measures of all roles; rates, quantiles and restarts made of them
     exposition  a board as Prometheus reads it (needs the extra ``metrics``)
-    endpoint    ... over HTTP
+    endpoint    the same over HTTP
 
     role: Recorder --RoleMeasures--> driver: Board --> HTTP /metrics        (ps2stream run --metrics)
                                                \\-----> board.json            (ps2stream top)

@@ -20,6 +20,7 @@ class Kind(Enum):
     COUNTER = "counter"
     GAUGE = "gauge"
     HISTOGRAM = "histogram"
+    INFO = "info"  # always 1; what it says is in its labels
 
 
 class Metric(NamedTuple):
@@ -34,10 +35,11 @@ class Metric(NamedTuple):
     @property
     def exposed(self) -> str:
         """Return the name that Prometheus knows."""
-        return f"{PREFIX}_{self.name}{'_total' if self.kind is Kind.COUNTER else ''}"
+        return f"{PREFIX}_{self.name}{_ENDINGS.get(self.kind, '')}"
 
 
-_C, _G, _H = Kind.COUNTER, Kind.GAUGE, Kind.HISTOGRAM
+_C, _G, _H, _I = Kind.COUNTER, Kind.GAUGE, Kind.HISTOGRAM, Kind.INFO
+_ENDINGS = {_C: "_total", _I: "_info"}
 
 METRICS = (
     Metric("publications", _C, "dispatcher", "Publications read and routed."),
@@ -76,6 +78,7 @@ METRICS = (
     Metric(
         "commit_seconds", _H, "who commits", "Time to make a batch durable: a transaction, or the ledger."
     ),
+    Metric("role", _I, "any", "Always 1; its labels are the host that the role is on, and the engine."),
 )
 
 #: The same by name.

@@ -15,7 +15,7 @@ from typing import NamedTuple, Protocol, TypeVar
 import pyarrow as pa
 
 from ps2stream.arrays import Int64s
-from ps2stream.matching.contract import IndexSettings, Subscriptions, WorkerIndex
+from ps2stream.matching.contract import IndexCounts, IndexSettings, Subscriptions, WorkerIndex
 from ps2stream.model.schemas import BEFORE_ALL_SEQS, empty
 from ps2stream.roles.migration import Fetch
 from ps2stream.roles.packets import CELL_LOADS
@@ -60,7 +60,10 @@ class WorkerHost(Protocol):
         ...
 
     def match(self, packets: Iterable[pa.RecordBatch], *, with_loads: bool = False) -> Served:
-        """Match packets of publications (schema ROUTED); loads of cells are only counted if asked for."""
+        """Match packets of publications (schema ROUTED); loads of cells are only counted if asked for.
+
+        They are those of these packets, or of all since they were asked for last where a host knows both.
+        """
         ...
 
     def fetch(self, seqs: Int64s) -> Subscriptions:
@@ -84,10 +87,14 @@ def serve(
     started: float,
     *,
     with_loads: bool,
+    before: IndexCounts | None = None,
 ) -> Served:
-    """Match packets with a worker that is up to date; ``started``: CPU time before it was brought there."""
+    """Match packets with a worker that is up to date; ``started``: CPU time before it was brought there.
+
+    ``before``: what its index had counted then, where somebody knows.
+    """
     update_s, ready_at = time.process_time() - started, time.time()
-    before = worker.index.counts()
+    before = before or worker.index.counts()
     counters = worker.cell_counters() if with_loads else None
     found = [worker.match(packet, standing.horizon, standing.switch_seq) for packet in packets]
     after = worker.index.counts()

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterator
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -28,6 +30,8 @@ class JournalRange:
         return True
 
     def updates(self) -> Iterator[UpdateBatch]:
+        if not self.n_updates:
+            return
         for packet in self._packets(publications=False):
             if packet.updates is not None:
                 yield UpdateBatch(decode_updates(packet.updates), nothing_rejected())
@@ -38,23 +42,47 @@ class JournalRange:
             yield SourceBatch(decode_publications(packet.publications), rejected_records(damage))
 
     def waits(self, now: float) -> list[tuple[float, int]]:
-        with Journal.open(self.journal) as journal:
+        with self._opened() as journal:
             spans = journal.spans(self.after, self.upto)
         return [(max(0.0, now - span.appended_us / 1e6), span.n_events) for span in spans]
 
     def forget(self) -> None:
-        with Journal.open(self.journal) as journal:
+        with self._opened() as journal:
             journal.prune(self.upto)
 
     def _packets(self, *, publications: bool = True) -> Iterator[JournalPacket]:
-        with Journal.open(self.journal) as journal:
+        with self._opened() as journal:
             yield from journal.read(self.after, self.upto, publications=publications)
+
+    def _opened(self) -> AbstractContextManager[Journal]:
+        return Journal.open(self.journal)
+
+
+@dataclass(frozen=True, slots=True)
+class OpenJournalRange(JournalRange):
+    """The same for the process that has the journal open: to open it takes longer than to read a little."""
+
+    opened: Journal
+
+    @classmethod
+    def of(cls, part: JournalRange, opened: Journal) -> OpenJournalRange:
+        return cls(
+            part.journal, part.after, part.upto, part.n_publications, part.n_updates, part.last_seq, opened
+        )
+
+    def _opened(self) -> AbstractContextManager[Journal]:
+        return contextlib.nullcontext(self.opened)
 
 
 def journal_ranges(directory: Path, after: int, upto: int, n_parts: int) -> list[JournalRange]:
     """Cut packets ``(after, upto]`` into at most ``n_parts`` of about the same number of events."""
     with Journal.open(directory) as journal:
-        spans = journal.spans(after, upto)
+        return open_ranges(journal, directory, after, upto, n_parts)
+
+
+def open_ranges(journal: Journal, directory: Path, after: int, upto: int, n_parts: int) -> list[JournalRange]:
+    """Do the same with a journal that is open."""
+    spans = journal.spans(after, upto)
     share = max(1, -(-sum(span.n_events for span in spans) // n_parts))
     ranges: list[JournalRange] = []
     part: list[PacketSpan] = []

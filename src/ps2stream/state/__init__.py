@@ -9,7 +9,8 @@ In a *store* (``store/``), what has to outlive the job's processes, and later it
     log/              registry/log   the subscription log: with the stream itself, the only truth
     ledger.json       ledger.py      which events the newest batch has, what is decided, what is finished
     adjustments/      audit.py       what load adjustment did, and why
-    status.json       mailbox.py     what the job is like now
+    status.json       mailbox.py     what the job is like now: the loads of workers
+    board.json        mailbox.py     ... and what all roles measure
     requests/         mailbox.py     what others ask it to do
     epochs/           epochs.py      which driver may write, where drivers on several hosts might (lease.py)
 

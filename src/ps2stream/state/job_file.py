@@ -20,7 +20,7 @@ _KEY = "job.json"
 #: There if the job numbers events itself.
 _NUMBERS = "numbers_events"
 #: There if the state is not one that micro-batches and the inline engine share.
-_ENGINE, _BATCHES = "engine", "batches"
+_ENGINE, BATCHES = "engine", "batches"
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +43,7 @@ class JobFile:
         epoch: int = 0,
         *,
         numbers_events: bool = False,
-        engine: str = _BATCHES,
+        engine: str = BATCHES,
     ) -> None:
         """Name the job and write down what it is bound to.
 
@@ -56,7 +56,7 @@ class JobFile:
             about["plan_epoch"] = epoch
         if numbers_events:
             about[_NUMBERS] = True
-        if engine != _BATCHES:
+        if engine != BATCHES:
             about[_ENGINE] = engine
         if not self.store.put_if_absent(_KEY, json.dumps(about, indent=2).encode()):
             raise StateError(f"there is a state in {self.store.location()} already")
@@ -77,19 +77,21 @@ class JobFile:
                     "Use the same settings, or another state directory"
                 )
 
-    def check_engine(self, engine: str = _BATCHES) -> None:
+    def check_engine(self, engine: str = BATCHES) -> None:
         """Raise unless the state is of engines of this kind: they number events in ways of their own."""
         found = self.engine
         if found != engine:
+            words = {BATCHES: "--engine microbatch or inline"}
             raise StateError(
-                f"the state in {self.store.location()} is of a job by {found}; got one by {engine}. "
+                f"the state in {self.store.location()} was made by "
+                f"{words.get(found, f'--engine {found}')}; got {words.get(engine, f'--engine {engine}')}. "
                 "Use the same engine, or another state directory"
             )
 
     @property
     def engine(self) -> str:
         """Return which engine the state is of: ``batches`` for those that share one."""
-        return str(self._read().get(_ENGINE, _BATCHES))
+        return str(self._read().get(_ENGINE, BATCHES))
 
     def check_order(self, numbers_events: bool) -> None:
         """Raise unless events are ordered as they were from the start.

@@ -100,7 +100,24 @@ class Ledger:
 
     def begin(self, batch: BatchRange) -> None:
         """Settle which events a batch has."""
-        self._write(self._read()._replace(begun=batch))
+        self.note(begun=batch)
+
+    def note(
+        self,
+        begun: BatchRange | None = None,
+        unchanged: int = BEFORE_ALL,
+        finished: tuple[int, int] | None = None,
+    ) -> None:
+        """Note several things at once: a batch that begins, one that changes nothing, one that is finished.
+
+        ``finished``: a batch and its last seq. All of it is there on return, or none of it is after a crash.
+        """
+        notes = self._read()
+        if finished is not None:
+            batch_id, last_seq = finished
+            known = {batch_id - 1: _last_seq(notes, batch_id - 1), batch_id: last_seq}
+            notes = notes._replace(last_seqs=known)
+        self._write(notes._replace(begun=begun or notes.begun, unchanged=max(notes.unchanged, unchanged)))
 
     def begun(self) -> BatchRange | None:
         """Return the newest batch that has begun; None before the first."""
@@ -111,8 +128,7 @@ class Ledger:
         if segment is not None:
             self.log.append(batch_id, segment, routing)
         else:
-            notes = self._read()
-            self._write(notes._replace(unchanged=max(notes.unchanged, batch_id)))
+            self.note(unchanged=batch_id)
 
     def decided(self) -> int:
         """Return the last batch that is decided, -1 before the first."""
@@ -149,13 +165,19 @@ class Ledger:
 
     def finish(self, batch_id: int, last_seq: int) -> None:
         """Note that all of a batch is in the sink; the seq before it is kept in case the batch runs again."""
-        notes = self._read()
-        known = {batch_id - 1: _last_seq(notes, batch_id - 1), batch_id: last_seq}
-        self._write(notes._replace(last_seqs=known))
+        self.note(finished=(batch_id, last_seq))
 
     def finished(self) -> int:
         """Return the last batch that is finished, -1 before the first."""
         return max(self._read().last_seqs, default=BEFORE_ALL)
+
+    def done(self) -> Offsets | None:
+        """Return the place in the feed up to which all is in the sink; None before the first batch began."""
+        notes = self._read()
+        if notes.begun is None:
+            return None
+        is_finished = notes.begun.batch_id in notes.last_seqs
+        return notes.begun.upto if is_finished else notes.begun.after
 
     def last_seq(self, batch_id: int | None = None) -> int:
         """Return the last seq of all finished batches, or of those up to one, as far as it is known."""

@@ -57,20 +57,32 @@ class MappedHost:
 
         Nobody else touches the index meanwhile: a task that Spark gave up on may still run.
         """
-        standing, home, log = self.standing, self.home, self.log
+        standing, home = self.standing, self.home
         self.ledger.check_decided(standing.batch_id)
         with home.locked():
-            opened = home.open(standing.settings)
-            if opened is None or opened[1] < log.base():  # what it lacks is only left in the snapshot
-                opened = home.rebuild(standing.settings), BEFORE_ALL
-            index, upto = opened
-            worker = Worker(self.worker_id, index)
+            index, upto = opened_index(home, self.log, standing)
             # Read before the mark goes: a log that cannot be read costs no index.
-            pending = list(log.read(after=upto, upto=standing.batch_id))
+            pending = [segment for _, segment in self.log.read(after=upto, upto=standing.batch_id)]
             home.mark_dirty()
-            for _, segment in pending:
-                worker.update(segment)
-            if worker.index.should_compact():
-                worker.index = home.replace(worker.index, standing.horizon)
+            worker = brought_up(Worker(self.worker_id, index), pending, home, standing)
             yield worker
             home.mark_clean(max(upto, standing.batch_id), standing.settings.counters)
+
+
+def opened_index(home: WorkerHome, log: SubscriptionLog, standing: Standing) -> tuple[GI2, int]:
+    """Return the index of a home, and the batch up to which it has the log; a new one where need be."""
+    opened = home.open(standing.settings)
+    if opened is None or opened[1] < log.base():  # what it lacks is only left in the snapshot
+        opened = home.rebuild(standing.settings), BEFORE_ALL
+    return opened
+
+
+def brought_up(
+    worker: Worker[GI2], pending: Iterable[pa.RecordBatch], home: WorkerHome, standing: Standing
+) -> Worker[GI2]:
+    """Apply what a worker lacks; its home is marked dirty."""
+    for segment in pending:
+        worker.update(segment)
+    if worker.index.should_compact():
+        worker.index = home.replace(worker.index, standing.horizon)
+    return worker

@@ -7,6 +7,7 @@ change, and sets it when they are whole again.
 
 from __future__ import annotations
 
+import functools
 import os
 import shutil
 from contextlib import AbstractContextManager
@@ -38,7 +39,7 @@ class WorkerHome:
         Where the plan has another grid than it had before, the index is counted in that from now on.
         """
         try:
-            boot, upto, grid = self._mark.read_text().split()
+            boot, upto, grid, *_ = self._mark.read_text().split()
             if boot != boot_id():
                 return None
             counters = _grid_of(grid)
@@ -72,11 +73,19 @@ class WorkerHome:
     def mark_dirty(self) -> None:
         self._mark.unlink(missing_ok=True)
 
-    def mark_clean(self, upto: int, counters: Grid) -> None:
+    def mark_clean(self, upto: int, counters: Grid, signature: str = "") -> None:
+        """Set the mark; whoever signs it can tell later that nobody else was here since (``is_marked``)."""
         # Not synced: after a crash of the host the boot id differs and the index is not trusted.
         staged = self._mark.with_suffix(".new")
-        staged.write_text(f"{boot_id()} {upto} {_text_of(counters)}")
+        staged.write_text(f"{boot_id()} {upto} {_text_of(counters)} {signature}")
         staged.replace(self._mark)
+
+    def is_marked(self, signature: str) -> bool:
+        """Say whether the mark is one that was set with this signature; nobody else has it."""
+        try:
+            return self._mark.read_text().endswith(f" {signature}")
+        except OSError:
+            return False
 
 
 def _text_of(grid: Grid) -> str:
@@ -89,6 +98,7 @@ def _grid_of(text: str) -> Grid:
     return Grid(min_lon, min_lat, columns, rows, int(bits))
 
 
+@functools.cache
 def boot_id() -> str:
     """Return what tells this boot of the host from all others."""
     try:

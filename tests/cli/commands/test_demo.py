@@ -3,11 +3,17 @@ from __future__ import annotations
 import subprocess
 import sys
 
+import pytest
 
-def test_the_demo_streams_and_ends_with_a_summary() -> None:
+
+@pytest.mark.parametrize("engine", ["inline", "microbatch"])
+def test_the_demo_streams_and_ends_with_a_summary(engine: str) -> None:
     command = [sys.executable, "-m", "ps2stream", "demo", "--seconds", "3", "--subscriptions", "2000"]
     done = subprocess.run(
-        [*command, "--rate", "1000", "--workers", "2"], capture_output=True, text=True, check=False
+        [*command, "--rate", "1000", "--workers", "2", "--engine", engine],
+        capture_output=True,
+        text=True,
+        check=False,
     )
     assert done.returncode == 0, done.stderr
     assert "streaming" in done.stdout

@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import time
+import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -85,6 +86,10 @@ def test_a_deployment_from_subscribing_to_matches(tmp_path: Path) -> None:
     assert status["running"] is False
     assert [worker["worker"] for worker in status["workers"]] == [0, 1]
     assert status["window_publications"] == 2
+    board = json.loads(_call("top", "--once", "--json", home=home).stdout)
+    assert (board["running"], board["engine"]) == (False, "microbatch")
+    assert (board["job"]["counters"]["publications"], board["job"]["subscriptions"]) == (2, 1)
+    assert board["job"]["lag_events"] == {"journal": 0}
     other = _call("run", "--until-idle", "--workers", "3", home=home)
     assert other.returncode == 3
     assert "was made with n_workers=2; got 3" in other.stderr
@@ -94,8 +99,10 @@ def test_a_deployment_from_subscribing_to_matches(tmp_path: Path) -> None:
 def test_a_job_is_stopped_by_sigterm_and_goes_on(tmp_path: Path) -> None:
     home = tmp_path / "home"
     _call("subscribe", "fires", "fire", "--region", "11,48,12,49", home=home)
-    with _running("run", "--workers", "1", "--json", "--report-every", "0.2", home=home) as process:
+    words = ("--workers", "1", "--json", "--report-every", "0.2", "--metrics", "0")
+    with _running("run", *words, home=home) as process:
         assert process.stdout is not None
+        assert process.stderr is not None
         deadline = time.monotonic() + HANG_S
         published = False
         for line in process.stdout:
@@ -107,6 +114,10 @@ def test_a_job_is_stopped_by_sigterm_and_goes_on(tmp_path: Path) -> None:
                 break
         status = _call("status", home=home)
         assert status.stdout.startswith("the job runs; no loads are known"), "one worker: nothing to adjust"
+        assert _call("top", "--once", home=home).stdout.startswith("the job runs (microbatch); figures of ")
+        told = next(line for line in process.stderr if line.startswith("metrics at "))
+        with urllib.request.urlopen(told.split()[-1], timeout=HANG_S) as answer:
+            assert b'ps2stream_batches_total{number="0",role="driver"}' in answer.read()
         assert _call("repartition", home=home).returncode == 3
         second = _call("run", "--workers", "1", home=home)
         assert (second.returncode, second.stderr) == (

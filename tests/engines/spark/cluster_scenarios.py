@@ -29,11 +29,12 @@ from kafka.produced import delivered, ordered_events, produce
 from laws.chaos import Chaos
 from laws.engines import batches_of, one_batch
 from ps2stream.config import Settings
-from ps2stream.engines.spark.batch_tally import tally_batch
-from ps2stream.engines.spark.job import BatchDone
+from ps2stream.engines.batch_tally import tally_batch
+from ps2stream.engines.durable_job import BatchDone
 from ps2stream.engines.spark.kafka_stream import kafka_stream
 from ps2stream.engines.spark.session import cluster_session
-from ps2stream.engines.spark.stream import StreamOptions, events_stream, journal_stream, match_events
+from ps2stream.engines.spark.stream import events_stream, journal_stream, match_events
+from ps2stream.engines.stream_start import StreamOptions
 from ps2stream.engines.tally import Tally
 from ps2stream.journal import Journal
 from ps2stream.kafka.client import Kafka

@@ -19,7 +19,7 @@ from laws.chaos import Chaos
 from laws.engines import one_batch
 from ps2stream.adjusting.controller import Controller
 from ps2stream.config import Settings
-from ps2stream.engines.spark.job import BatchDone
+from ps2stream.engines.durable_job import BatchDone
 from ps2stream.engines.spark.session import local_session
 from ps2stream.engines.spark.stream import journal_stream
 from ps2stream.errors import PS2StreamError

@@ -6,7 +6,7 @@ from pyspark.sql import SparkSession
 
 from laws.engines import JobHome
 from ps2stream.config import Settings
-from ps2stream.engines.spark.job import BatchDone
+from ps2stream.engines.durable_job import BatchDone
 from ps2stream.journal import Journal
 from ps2stream.sources.journal_range import JournalRange
 from ps2stream.state.ledger import BatchRange

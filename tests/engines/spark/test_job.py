@@ -15,7 +15,7 @@ from pyspark.sql import DataFrame, SparkSession
 from engines.spark.dataframes import in_partitions, numbered_as_they_come
 from laws.engines import JobHome, one_batch, sorted_outcome
 from ps2stream.config import Settings
-from ps2stream.engines.spark.job import MicroBatchJob
+from ps2stream.engines.spark.job import MicroBatchJob, SparkTasks
 from ps2stream.planning.first_plan import first_plan
 from ps2stream.sinks.parquet import ParquetSink
 from ps2stream.state.state import State
@@ -83,20 +83,22 @@ def test_the_order_of_events_without_seq_is_the_same_however_the_work_is_divided
     assert_as_the_oracle_says(home, frames)
 
 
-@pytest.mark.parametrize("step", ["_update", "_match", "_observe"])
+@pytest.mark.parametrize(
+    ("owner", "step"), [(MicroBatchJob, "_update"), (SparkTasks, "match"), (MicroBatchJob, "_observe")]
+)
 def test_a_batch_without_seq_that_runs_again_gets_the_same_seqs(
-    spark: SparkSession, tmp_path: Path, step: str
+    spark: SparkSession, tmp_path: Path, owner: type, step: str
 ) -> None:
     """Between spool and decision, between decision and matches, and when all is done but noted by Spark."""
     home, frames = JobHome(tmp_path), frames_of(spark, 81, (2, 3, 2))
     job = started(spark, home)
     job.process_events(frames[0], 0)
 
-    def die(*_: Any) -> None:
+    def die(*_: Any, **more: Any) -> None:
         raise _CrashError
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(MicroBatchJob, step, die)
+        patch.setattr(owner, step, die)
         with pytest.raises(_CrashError):
             job.process_events(frames[1], 1)
     written = files_of(home)

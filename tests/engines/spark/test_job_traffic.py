@@ -18,9 +18,10 @@ import pyarrow.parquet as pq
 import pytest
 
 from engines.streams import SETTINGS, batches_of, plan_for, random_stream
+from ps2stream.engines.batch_tally import tally_batch
+from ps2stream.engines.durable_job import BatchDone
 from ps2stream.engines.spark import job as job_module
-from ps2stream.engines.spark.batch_tally import tally_batch
-from ps2stream.engines.spark.job import BatchDone, MicroBatchJob
+from ps2stream.engines.spark.job import MicroBatchJob
 from ps2stream.engines.spark.pinned_shuffle import Sent
 from ps2stream.engines.tally import Tally
 from ps2stream.journal import Journal

@@ -9,7 +9,7 @@ import pytest
 from pyspark.errors import PySparkException
 
 from engines.spark.test_failures import OWN, READER_KILLED, READER_LATE
-from ps2stream.engines.spark.job import BatchDone
+from ps2stream.engines.durable_job import BatchDone
 from ps2stream.engines.spark.running_stream import MOST_RESTARTS, RunningStream, running
 from ps2stream.errors import EngineError, FencedError, StateError
 

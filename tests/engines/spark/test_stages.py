@@ -1,12 +1,10 @@
-"""Roles take their packets in portions of a bounded size; a task that Spark gave up on writes no matches."""
+"""Roles as tasks: one that Spark gave up on writes no matches, and none asks the store more than it must."""
 
 from __future__ import annotations
 
 import pickle
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -22,51 +20,22 @@ from engines.streams import (
     unsubscribe,
     updates_of,
 )
+from ps2stream.engines.batch_tasks import BatchContext
 from ps2stream.engines.spark import stages
 from ps2stream.engines.spark.pinned_shuffle import Sent
 from ps2stream.errors import StateError
-from ps2stream.model.events import nothing_rejected
-from ps2stream.model.schemas import BEFORE_ALL_SEQS, PUBLICATIONS
+from ps2stream.model.schemas import BEFORE_ALL_SEQS
 from ps2stream.roles.dispatcher import Dispatcher
 from ps2stream.roles.packets import Packet, PacketKind, encode
 from ps2stream.roles.registrar import Registrar
 from ps2stream.roles.reports import report_from_json
 from ps2stream.sinks.memory import MemorySink
-from ps2stream.sources.source import SourceBatch
 from ps2stream.sources.spool import Spool
 from ps2stream.state.state import State
 from ps2stream.store.memory import MemoryStore
 from ps2stream.store.traffic import Traffic
 from s3_server import S3Server
 from state.drivers import Claim
-
-
-class _Source:
-    """Packets in memory."""
-
-    def __init__(self, *texts: list[str]) -> None:
-        self._texts = texts
-
-    def publications(self) -> Iterator[SourceBatch]:
-        for texts in self._texts:
-            rows = [{"seq": number, "id": "p", "text": text} for number, text in enumerate(texts)]
-            yield SourceBatch(pa.RecordBatch.from_pylist(rows, PUBLICATIONS), nothing_rejected())
-
-
-@pytest.mark.parametrize(
-    ("most", "most_bytes", "sizes"),
-    [(100, 1 << 20, [7]), (4, 1 << 20, [3, 4]), (100, 1_200, [2, 5]), (1, 1, [1, 1, 1, 4])],
-)
-def test_packets_are_joined_up_to_a_number_of_publications_and_of_bytes(
-    most: int, most_bytes: int, sizes: list[int], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(stages, "_ROUTE_AT_ONCE", most)
-    monkeypatch.setattr(stages, "_ROUTE_BYTES_AT_ONCE", most_bytes)
-    sources: Any = (_Source(["x" * 500], ["y" * 500]), _Source(["z" * 500], ["a", "b", "c", "d"]))
-    portions = [publications for publications, _ in stages._gathered(sources)]
-    assert [portion.num_rows for portion in portions] == sizes
-    texts = [text for portion in portions for text in portion.column("text").to_pylist()]
-    assert texts == ["x" * 500, "y" * 500, "z" * 500, "a", "b", "c", "d"]
 
 
 class _Task:
@@ -111,7 +80,7 @@ class _OneWorker:
     def task(self, batch_id: int, horizon: int) -> stages.WorkAndMerge:
         routing = self.registrar.routing.map(lambda stored: (stored.plan.number, stored.name))
         return stages.WorkAndMerge(
-            stages.BatchContext(
+            BatchContext(
                 batch_id,
                 pickle.loads(pickle.dumps(self.state.told(batch_id))),
                 self.sink,

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import sys
 from typing import Any
 
 from ps2stream.cli import exit_codes
 from ps2stream.cli.interrupts import abrupt_interrupts
 from ps2stream.cli.options.arguments import count, natural, seconds
+from ps2stream.cli.options.engine import INLINE, add_engine
 from ps2stream.cli.options.settings import add_settings, settings_from
 from ps2stream.cli.spark_log import spark_log
 from ps2stream.extras import require
@@ -22,6 +24,9 @@ publications to one change. On a terminal you watch throughput, latency, the loa
 worker and some of the matches; elsewhere a line every few seconds. It ends with a summary
 and leaves nothing behind. Ctrl-C ends it early, with the summary so far and exit code 130.
 
+It runs in this process, as 'ps2stream run --engine inline' does, and needs no Java. With --engine microbatch
+the same stream runs on Spark, as 'ps2stream run' does.
+
 With --drift another part of the world becomes busy every 15 seconds, and you watch how cells move from
 worker to worker after it. Loads are counted over a shorter window then (--window 60000 --sigma 1.3).
 """
@@ -32,6 +37,7 @@ examples:
   ps2stream demo --seconds 20 --rate 0          as fast as this machine goes
   ps2stream demo --subscriptions 1000000 --workers 8
   ps2stream demo --drift                        see the load being adjusted
+  ps2stream demo --engine microbatch            the same on Spark
 """
 
 
@@ -44,6 +50,7 @@ def add_parser(subparsers: Any) -> None:
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
     )
+    add_engine(parser, INLINE)
     parser.add_argument(
         "--seconds", metavar="N", type=seconds, default=60.0, help="duration of the stream (default: 60)"
     )
@@ -73,6 +80,8 @@ def add_parser(subparsers: Any) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     require("ps2stream demo", "demo")
+    if arguments.engine != INLINE:
+        require(f"ps2stream demo --engine {arguments.engine}", "spark")
     from ps2stream.demo.show import DRIFTING, DemoSettings, Show
     from ps2stream.demo.summary import summary
     from ps2stream.demo.view import open_view
@@ -82,7 +91,11 @@ def run(arguments: argparse.Namespace) -> int:
     )
     settings = settings_from(arguments, DRIFTING if arguments.drift else None)
     view = open_view(sys.stdout)
-    with abrupt_interrupts() as interrupts, spark_log(interrupts) as log, interrupts.tidied_by(view.close):
+    with (
+        abrupt_interrupts() as interrupts,
+        contextlib.nullcontext() if arguments.engine == INLINE else spark_log(interrupts) as log,
+        interrupts.tidied_by(view.close),
+    ):
         try:
             final = Show(demo, settings, view, interrupts).run(log)
         finally:

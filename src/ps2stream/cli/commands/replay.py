@@ -13,15 +13,24 @@ from typing import TYPE_CHECKING, Any
 
 from ps2stream.cli.interrupts import abrupt_interrupts
 from ps2stream.cli.options.cluster import add_cluster, cluster_from, conf_from
+from ps2stream.cli.options.engine import INLINE, MICROBATCH, REALTIME, add_engine
+from ps2stream.cli.options.kafka import add_kafka, needed_kafka
 from ps2stream.cli.options.output_file import check_target
 from ps2stream.cli.options.settings import add_plan_file, add_settings, settings_and_plan
 from ps2stream.cli.spark_log import spark_log
 from ps2stream.extras import require
 
 if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from ps2stream.config import Settings
     from ps2stream.engines.replay import Replayed
+    from ps2stream.engines.spark.replay import ReplayFiles
     from ps2stream.engines.tally import Tally
     from ps2stream.files import AnyPath
+    from ps2stream.kafka.client import Kafka
+    from ps2stream.partitioning.plan import Plan
+    from ps2stream.sources.event_log import EventLog
 
 _DESCRIPTION = """\
 Run an ordered event log through the whole pipeline, as fast as it goes.
@@ -38,6 +47,9 @@ DIR receives
 as Parquet; files of an earlier replay there are replaced. A replay that is stopped (Ctrl-C) leaves them
 incomplete and writes no report.
 
+With --engine realtime resident roles match it, with topics of Kafka between them (--kafka) that are gone
+afterwards. Every publication is matched as of its seq, so the result is the same.
+
 On a cluster (--master) the hosts share nothing but a store (--store); credentials are taken from the
 environment of every host, as everywhere (AWS_ACCESS_KEY_ID and so on). A local DIR gets the files at the end.
 """
@@ -48,6 +60,7 @@ examples:
   ps2stream replay events/ --out result --report - --engine microbatch --workers 8
   ps2stream replay events.parquet --out result --report - --adjust off
   ps2stream replay events.parquet --out result --report - --plan plan.npz
+  ps2stream replay events.parquet --out result --report - --engine realtime --kafka broker:9092
   ps2stream replay events.parquet --out result --report - --master spark://host:7077 --store s3://bucket/ps2
 """
 
@@ -72,12 +85,8 @@ def add_parser(subparsers: Any) -> None:
     parser.add_argument(
         "--report", metavar="FILE.json", required=True, help="where the figures of the run go; - prints them"
     )
-    parser.add_argument(
-        "--engine",
-        choices=("inline", "microbatch"),
-        default="microbatch",
-        help="all roles in this process, or as a stream on Spark (default: %(default)s)",
-    )
+    add_engine(parser, MICROBATCH, (INLINE, MICROBATCH, REALTIME))
+    add_kafka(parser)
     add_cluster(parser)
     add_plan_file(parser)
     add_settings(parser)
@@ -88,15 +97,16 @@ def add_parser(subparsers: Any) -> None:
 def run(arguments: argparse.Namespace) -> int:
     import time
 
-    if arguments.engine == "microbatch":
-        require("ps2stream replay --engine microbatch", "spark")
+    if arguments.engine != INLINE:
+        require(f"ps2stream replay --engine {arguments.engine}", "spark")
+    kafka = needed_kafka(arguments) if arguments.engine == REALTIME else None
     from ps2stream.cli.render.compilation import load_kernels
     from ps2stream.cli.render.progress import open_progress
     from ps2stream.sinks.parquet import ParquetSink
     from ps2stream.sources.event_log import EventLog
 
     settings, plan = settings_and_plan(arguments)
-    master, store = cluster_from(arguments) if arguments.engine == "microbatch" else (None, None)
+    master, store = cluster_from(arguments) if arguments.engine != INLINE else (None, None)
     started = time.monotonic()
     if arguments.report != "-":
         check_target("the report", Path(arguments.report))
@@ -108,13 +118,19 @@ def run(arguments: argparse.Namespace) -> int:
         def on_progress(tally: Tally) -> None:
             advance(tally.n_events, f"{tally.n_matches:,} matches")
 
-        if arguments.engine == "inline":
+        if arguments.engine == INLINE:
             from ps2stream.engines.replay import replay_inline
 
             replayed = replay_inline(events, arguments.out, settings, on_progress, plan)
         else:
-            with _microbatch(arguments.out, master, store, conf_from(arguments)) as replay:
-                replayed = replay(events, settings, on_progress, plan)
+            conf = conf_from(arguments)
+            if kafka is not None:
+                from ps2stream.engines.spark.realtime import realtime_conf
+
+                conf = {**realtime_conf(settings, on_cluster=master is not None), **conf}
+            with _session(arguments.out, master, store, conf) as (spark, where):
+                replay = _microbatch if kafka is None else _realtime(kafka)
+                replayed = replay(spark, events, where, settings, on_progress, plan)
         # Events that came too late are done with, too.
         advance(events.n_events, f"{replayed.tally.n_matches:,} matches")
     report = {
@@ -142,13 +158,39 @@ def _out(name: str) -> AnyPath:
     return name if is_url(name) else Path(name)
 
 
+def _microbatch(spark: SparkSession, *about: Any) -> Replayed:
+    from ps2stream.engines.spark.replay import replay_microbatch
+
+    return replay_microbatch(spark, *about)
+
+
+def _realtime(kafka: Kafka) -> Callable[..., Replayed]:
+    """Return a replay by topics that are gone afterwards."""
+
+    def replay(
+        spark: SparkSession,
+        events: EventLog,
+        where: ReplayFiles,
+        settings: Settings,
+        on_progress: Callable[[Tally], None],
+        plan: Plan | None,
+    ) -> Replayed:
+        from ps2stream.engines.spark.realtime_replay import replay_realtime, replay_topics
+
+        with replay_topics(kafka, settings) as topics:
+            places = topics, where.state, where.out
+            return replay_realtime(spark, events, places, settings, on_progress, plan)
+
+    return replay
+
+
 @contextlib.contextmanager
-def _microbatch(
+def _session(
     out: AnyPath, master: str | None, store: str | None, conf: dict[str, str]
-) -> Iterator[Callable[..., Replayed]]:
-    """Lend a replay on a session of Spark, on this machine or on a cluster."""
+) -> Iterator[tuple[SparkSession, ReplayFiles]]:
+    """Lend a session of Spark, on this machine or on a cluster, and where a replay has its files."""
     from ps2stream.engines.spark.jvm import end_jvm
-    from ps2stream.engines.spark.replay import ReplayFiles, replay_microbatch, shared_files
+    from ps2stream.engines.spark.replay import ReplayFiles, shared_files
     from ps2stream.engines.spark.session import own_session
 
     with (
@@ -162,4 +204,4 @@ def _microbatch(
         if store is None
         else shared_files(Path(scratch), store, out) as where,
     ):
-        yield lambda events, *options: replay_microbatch(spark, events, where, *options)
+        yield spark, where

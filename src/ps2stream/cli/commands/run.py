@@ -7,27 +7,37 @@ import json
 import math
 import time
 from collections.abc import Callable
-from contextlib import AbstractContextManager, closing
+from contextlib import closing
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from ps2stream.cli import exit_codes
 from ps2stream.cli.interrupts import Interrupts, abrupt_interrupts, ending_of
+from ps2stream.cli.job_board import job_board, roles_board, roles_idleness
 from ps2stream.cli.options.arguments import seconds
-from ps2stream.cli.options.cluster import add_cluster, conf_from, master_from, needed_store, store_from
+from ps2stream.cli.options.cluster import add_cluster, master_from, needed_store, store_from
+from ps2stream.cli.options.engine import (
+    INLINE,
+    MICROBATCH,
+    REALTIME,
+    add_engine,
+    check_inline,
+    check_realtime,
+)
 from ps2stream.cli.options.home import add_home, home_from
+from ps2stream.cli.options.metrics import add_metrics, metrics_served
 from ps2stream.cli.options.settings import add_plan_file, add_settings, settings_and_plan
 from ps2stream.cli.render.output import note
 from ps2stream.cli.render.printable import counted
+from ps2stream.cli.streams import Job, running_stream
 from ps2stream.deployment.home import Home
 from ps2stream.extras import require
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
-
     from ps2stream.config import Settings
-    from ps2stream.engines.spark.meter import Meter
-    from ps2stream.engines.spark.running_stream import RunningStream
-    from ps2stream.partitioning.plan import Plan
+    from ps2stream.engines.live_stream import LiveStream
+    from ps2stream.engines.meter import Meter
+    from ps2stream.engines.roles_meter import RolesMeter
     from ps2stream.state.state import State
 
 _POLL_S = 0.05
@@ -43,6 +53,16 @@ as Parquet, every match exactly once. Stop it with Ctrl-C (exit code 130) or SIG
 started again, it goes on where it was. If a process of Spark dies, the job goes on by itself, and says so.
 A line of figures every few seconds goes to stderr.
 
+With --engine inline all of it is in this process: no Spark, no Java, the same files and the same care. Events
+are delivered within milliseconds, and one core does the work. Each engine goes on where the other was
+stopped. It writes files of matches for every batch, and batches are small: --interval S makes them fewer.
+It has one worker unless --workers says otherwise: name more if the job is to go on on Spark.
+
+With --engine realtime dispatchers, workers and the registrar stay resident as tasks of one Spark job, with
+topics of Kafka between them (--kafka). A match is delivered within some tens of milliseconds, on any number
+of hosts, once for readers of what is committed; a publication may say 'after' which update it wants to be
+matched, or 'as_of' which (docs/semantics.md). Each role needs a slot: 1 + dispatchers + workers.
+
 With --store, from the first start on, state and output are STORE/state and STORE/out. HOME keeps the
 journal and a note of the store, by which later starts and all other commands find them. On a cluster
 (--master) the hosts share nothing but the store; credentials are taken from the environment of every
@@ -54,18 +74,21 @@ for readers of what is committed. Topics that are not there are made. The state 
 HOME/state where all is on one host.
 
 The first start makes the plan, from what there is by then (or --sample FILE, or --plan
-FILE); later ones go on with it, and need the same --workers, --partitioner and --stop-words.
+FILE); later ones go on with it, and need the same --partitioner and --stop-words, and --workers if given.
 When load drifts it is moved, and plans are made anew: 'ps2stream status' shows the loads,
-'ps2stream adjustments' what was done.
+'ps2stream adjustments' what was done, 'ps2stream top' how it is doing now.
 """
 
 _EPILOG = """\
 examples:
   ps2stream run
+  ps2stream run --engine inline                 without Spark, in this process
   ps2stream run --home /var/lib/alerts --workers 8 --prune
   ps2stream run --until-idle                    process what is there, then stop
+  ps2stream run --metrics 9464                  Prometheus reads http://127.0.0.1:9464/metrics
   ps2stream run --master spark://host:7077 --store s3://bucket/alerts --conf spark.executor.memory=8g
   ps2stream run --kafka broker:9092 --topics alerts --match-format json
+  ps2stream run --kafka broker:9092 --engine realtime --workers 4 --dispatchers 1
 """
 
 
@@ -79,6 +102,7 @@ def add_parser(subparsers: Any) -> None:
         allow_abbrev=False,
     )
     add_home(parser, store=False)
+    add_engine(parser, MICROBATCH, (MICROBATCH, INLINE, REALTIME))
     parser.add_argument("--until-idle", action="store_true", help="stop when all events are processed")
     parser.add_argument(
         "--prune", action="store_true", help="drop events where they come from once they are processed"
@@ -104,6 +128,7 @@ def add_parser(subparsers: Any) -> None:
         help="seconds between lines of figures (default: 5)",
     )
     parser.add_argument("--json", action="store_true", help="figures as lines of JSON on stdout, for scripts")
+    add_metrics(parser)
     add_cluster(parser)
     add_plan_file(parser)
     add_settings(parser)
@@ -111,77 +136,51 @@ def add_parser(subparsers: Any) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    require("ps2stream run", "spark")
+    if arguments.engine != INLINE:
+        require(f"ps2stream run --engine {arguments.engine}", "spark")
     settings, plan = settings_and_plan(arguments)
-    home, master = home_from(arguments), master_from(arguments)
+    home = home_from(arguments)
+    if arguments.engine == INLINE:
+        check_inline(arguments, home)
+    if arguments.engine == REALTIME:
+        check_realtime(home)
+    if arguments.workers is None and plan is None:
+        settings = replace(settings, n_workers=_usual_workers(arguments, home, settings))
     state = _checked_state(arguments, home, settings)
-    from ps2stream.cli.render.compilation import load_kernels
-    from ps2stream.engines.spark.jvm import end_jvm
-    from ps2stream.engines.spark.session import own_session
+    from ps2stream.deployment.idleness import Idleness
+    from ps2stream.engines.meter import Meter
+    from ps2stream.engines.roles_meter import RolesMeter
 
     note("starting")
+    is_resident = arguments.engine == REALTIME
+    meter = Meter(settings, keeps_latencies=False)
     with (
         abrupt_interrupts() as interrupts,
-        interrupts.tidied_by(end_jvm),
-        own_session(
-            "ps2stream run",
-            log=state.host.spark_log,
-            master=master,
-            conf=conf_from(arguments),
-            meanwhile=load_kernels,
-        ) as spark,
+        metrics_served(arguments, arguments.engine) as board,
+        closing(home.events()) as events,
+        running_stream(
+            Job(home, settings, plan, arguments, meter, board), interrupts, state.host.spark_log
+        ) as stream,
+        roles_board(board, home, stream) if is_resident else job_board(board, home, events, meter, stream),
+        interrupts.held(),
     ):
-        from ps2stream.deployment.idleness import Idleness
-        from ps2stream.engines.spark.meter import Meter
-
-        meter = Meter(settings)
-        with (
-            closing(home.events()) as events,
-            _stream(spark, home, settings, plan, meter, arguments) as stream,
-            interrupts.held(),
-        ):
-            where = f" with its state in {home.store}" if home.store else ""
-            note(f"running on {home}{where} (stop with Ctrl-C)")
-            lines, idleness = _Lines(meter, stream, arguments), Idleness(home, events)
-            _watch(stream, lines, interrupts, lambda: arguments.until_idle and idleness.is_idle())
+        where = f" with its state in {home.store}" if home.store else ""
+        note(f"running on {home}{where} (stop with Ctrl-C)")
+        lines = _Lines(RolesMeter(board, settings) if is_resident else meter, stream, arguments)
+        idleness = roles_idleness(home, settings) if is_resident else Idleness(home, events)
+        _watch(stream, lines, interrupts, lambda: arguments.until_idle and idleness.is_idle())
     lines.print()
     if interrupts:
         note(f"ps2stream: {ending_of(interrupts.exit_code)}; start again to go on from here")
     return interrupts.exit_code if interrupts else exit_codes.DONE
 
 
-def _stream(
-    spark: SparkSession,
-    home: Home,
-    settings: Settings,
-    plan: Plan | None,
-    meter: Meter,
-    arguments: argparse.Namespace,
-) -> AbstractContextManager[RunningStream]:
-    """Start the stream of a journal, or of topics."""
-    if home.topics is None:
-        from ps2stream.engines.spark.stream import journal_stream
-
-        return journal_stream(
-            spark,
-            home.journal,
-            home.state,
-            home.out,
-            settings,
-            plan=plan,
-            on_batch=meter.add,
-            interval_s=arguments.interval,
-            prune=arguments.prune,
-        )
-    from ps2stream.engines.spark.kafka_stream import kafka_stream
-    from ps2stream.engines.spark.stream import StreamOptions
-    from ps2stream.sinks.kafka import KafkaSink
-
-    sink = KafkaSink.of(home.topics, arguments.match_format)
-    options = StreamOptions(plan, arguments.interval, arguments.prune)
-    return kafka_stream(
-        spark, home.topics, home.state, settings, sink=sink, on_batch=meter.add, options=options
-    )
+def _usual_workers(arguments: argparse.Namespace, home: Home, settings: Settings) -> int:
+    """Return how many workers a job has where nobody says: as many as at its first start."""
+    if home.has_state:
+        return home.settings().n_workers
+    # In one process they would take turns, and each has its share of what a batch costs.
+    return 1 if arguments.engine == INLINE else settings.n_workers
 
 
 def _store(arguments: argparse.Namespace, home: Home) -> str | None:
@@ -197,11 +196,16 @@ def _store(arguments: argparse.Namespace, home: Home) -> str | None:
 
 def _checked_state(arguments: argparse.Namespace, home: Home, settings: Settings) -> State:
     """Return the state of a home; refuse before Spark starts what would be refused after it."""
+    from ps2stream.state.job_file import BATCHES
+
     if home.topics is not None:
         if (master := master_from(arguments)) is not None:
             needed_store(master, home.store)
         home.events(create=True).close()
-        return _in_home(home, settings) if home.store is None else _unheld(home, home.store, settings)
+        state = _unheld(home, home.store, settings) if home.store is not None else _in_home(home, settings)
+        if state.job_file.exists():
+            state.job_file.check_engine(arguments.engine if arguments.engine == REALTIME else BATCHES)
+        return state
     store = _store(arguments, home)
     state = _in_home(home, settings) if store is None else _in_store(home, store, settings)
     home.events(create=True).close()
@@ -216,7 +220,7 @@ def _in_home(home: Home, settings: Settings) -> State:
     if state.job_file.exists():
         if state.host.lock.is_held():
             raise StateError(f"another job is running on the state in {home.state}")
-        state.open(settings)
+        state.job_file.check(settings)
     return state
 
 
@@ -244,7 +248,7 @@ def _unheld(home: Home, store: str, settings: Settings) -> State:
     return state
 
 
-def _watch(stream: RunningStream, lines: _Lines, interrupts: Interrupts, is_idle: Callable[[], bool]) -> None:
+def _watch(stream: LiveStream, lines: _Lines, interrupts: Interrupts, is_idle: Callable[[], bool]) -> None:
     """Print lines until the job is told to stop, or has nothing left to do and may stop."""
     while not (interrupts or is_idle()):
         stream.check()
@@ -259,7 +263,7 @@ def _watch(stream: RunningStream, lines: _Lines, interrupts: Interrupts, is_idle
 class _Lines:
     """The lines of figures: for people on stderr, for scripts as JSON on stdout."""
 
-    def __init__(self, meter: Meter, stream: RunningStream, arguments: argparse.Namespace) -> None:
+    def __init__(self, meter: Meter | RolesMeter, stream: LiveStream, arguments: argparse.Namespace) -> None:
         self._meter = meter
         self._stream = stream
         self._as_json = arguments.json

@@ -8,17 +8,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ps2stream.cli.options.cluster import STORE, place
+from ps2stream.cli.options.kafka import KAFKA, add_brokers, kafka_at
 from ps2stream.cli.options.usage import UsageError
 from ps2stream.deployment.home import Home
 from ps2stream.errors import StateError
-from ps2stream.extras import require
 
 if TYPE_CHECKING:
     from ps2stream.kafka.topics import Topics
 
 DEFAULT = "./ps2stream-data"
 VARIABLE = "PS2STREAM_HOME"
-KAFKA, PREFIX, PROPERTIES = "PS2STREAM_KAFKA", "PS2STREAM_TOPICS", "PS2STREAM_KAFKA_PROPERTIES"
+PREFIX = "PS2STREAM_TOPICS"
 
 
 def add_home(parser: argparse.ArgumentParser, *, store: bool = True) -> None:
@@ -30,20 +30,11 @@ def add_home(parser: argparse.ArgumentParser, *, store: bool = True) -> None:
         help=f"directory of the deployment (default: {VARIABLE}, else {DEFAULT}; now {_default()})",
     )
     group = parser.add_argument_group("a deployment on Kafka")
-    group.add_argument(
-        "--kafka",
-        metavar="HOST:PORT,...",
-        help=f"brokers; events and matches are in topics (default: {KAFKA}, unless --home is given)",
-    )
+    add_brokers(group, f"events and matches are in topics (default: {KAFKA}, unless --home is given)")
     group.add_argument(
         "--topics",
         metavar="PREFIX",
         help=f"what names of topics begin with (default: {PREFIX}, else ps2stream)",
-    )
-    group.add_argument(
-        "--kafka-properties",
-        metavar="FILE",
-        help=f"settings of Kafka's clients, such as security.protocol, a line each (default: {PROPERTIES})",
     )
     if store:
         group.add_argument(
@@ -95,10 +86,7 @@ def _topics_from(arguments: argparse.Namespace) -> Topics | None:
             if getattr(arguments, option) is not None:
                 raise UsageError(f"--{option.replace('_', '-')} needs --kafka")
         return None
-    require("a deployment on Kafka", "kafka")
-    from ps2stream.kafka.client import Kafka
+    kafka = kafka_at(servers, arguments)
     from ps2stream.kafka.topics import DEFAULT_PREFIX, Topics
 
-    properties = arguments.kafka_properties or os.environ.get(PROPERTIES) or None
-    prefix = arguments.topics or os.environ.get(PREFIX) or DEFAULT_PREFIX
-    return Topics(Kafka(servers, properties), prefix)
+    return Topics(kafka, arguments.topics or os.environ.get(PREFIX) or DEFAULT_PREFIX)

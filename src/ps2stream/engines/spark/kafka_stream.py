@@ -8,8 +8,9 @@ from collections.abc import Iterator
 from pyspark.sql import SparkSession
 
 from ps2stream.config import Settings
-from ps2stream.engines.spark.running_stream import OnBatch, RunningStream
-from ps2stream.engines.spark.stream import StreamOptions, feed_stream
+from ps2stream.engines.spark.running_stream import RunningStream
+from ps2stream.engines.spark.stream import feed_stream
+from ps2stream.engines.stream_start import OnBatch, StreamOptions
 from ps2stream.files import AnyPath
 from ps2stream.kafka.topics import Topics
 from ps2stream.planning.first_plan import feed_sample

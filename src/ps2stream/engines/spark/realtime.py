@@ -21,10 +21,12 @@ from pyspark import InheritableThread
 from pyspark.sql import SparkSession
 
 from ps2stream.config import Settings
+from ps2stream.engines.board_tally import tally_of
+from ps2stream.engines.held_state import HeldState, held_state
 from ps2stream.engines.spark.failures import failure_line, report_of
-from ps2stream.engines.spark.held_state import HeldState, held_state, is_local
 from ps2stream.engines.spark.jvm import jvm_ended
 from ps2stream.engines.spark.resident_tasks import MakeController, RoleTask, roles_of
+from ps2stream.engines.spark.session import is_local
 from ps2stream.engines.spark.slots import n_slots, wait_for_slots
 from ps2stream.errors import ConfigError, EngineError, PS2StreamError
 from ps2stream.files import AnyPath
@@ -39,6 +41,7 @@ from ps2stream.partitioning.plan import Plan
 from ps2stream.resident.config import RoleConfig
 from ps2stream.resident.entries import first_entry
 from ps2stream.resident.files import FIRST_SNAPSHOT, RoleFiles
+from ps2stream.resident.idleness import RolesIdleness
 from ps2stream.sinks.match_records import MatchFormat
 from ps2stream.state.state import State
 
@@ -47,9 +50,10 @@ ENGINE = "realtime"
 MOST_FAILURES = 100_000
 _STOP_S = 15.0
 _LOOK_S = 0.5
+_POLL_S = 0.05
 
 
-def realtime_conf(settings: Settings, *, is_local: bool) -> dict[str, str]:
+def realtime_conf(settings: Settings, *, on_cluster: bool) -> dict[str, str]:
     """Return the settings of Spark that resident roles need, on this machine or on a cluster."""
     n = len(roles_of(settings))
     conf = {
@@ -57,7 +61,7 @@ def realtime_conf(settings: Settings, *, is_local: bool) -> dict[str, str]:
         "spark.stage.maxConsecutiveAttempts": str(MOST_FAILURES),
     }
     # On one machine roles share its cores: most of them wait most of the time.
-    return {**conf, "spark.master": f"local[{n},{MOST_FAILURES}]"} if is_local else conf
+    return conf if on_cluster else {**conf, "spark.master": f"local[{n},{MOST_FAILURES}]"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +69,8 @@ class RealtimeOptions:
     """How resident roles run, apart from their settings.
 
     ``plan``: makes one for the first start. ``has_given_order``: events bring their seqs (a replay).
-    ``make_controller``: who adjusts the load, if not the one that the settings ask for.
+    ``make_controller``: who adjusts the load, if not the one that the settings ask for. ``board``: where what
+    roles say of themselves is hung up.
     """
 
     plan: Callable[[], Plan]
@@ -73,6 +78,7 @@ class RealtimeOptions:
     has_given_order: bool = False
     make_controller: MakeController | None = None
     snapshot_every: int = 100_000
+    board: Board = field(default_factory=lambda: Board(ENGINE))
 
 
 @contextlib.contextmanager
@@ -88,9 +94,9 @@ def realtime_stream(
     role_topics = RoleTopics(topics, settings.n_workers)
     role_topics.create(settings.n_dispatchers)
     _need_slots(spark, settings)
-    with held_state(spark.sparkContext, state) as held:
+    with held_state(state, on_cluster=not is_local(spark.sparkContext)) as held:
         task = _role_task(held.start(), role_topics, settings, options)
-        stream = RealtimeStream(spark, task, held)
+        stream = RealtimeStream(spark, task, held, options.board)
         try:
             stream.start()
             yield stream
@@ -142,7 +148,7 @@ class RealtimeStream:
     spark: SparkSession
     task: RoleTask
     held: HeldState
-    board: Board = field(default_factory=lambda: Board(ENGINE))
+    board: Board
     _job: InheritableThread | None = None
     _watching: threading.Thread | None = None
     _stopped: threading.Event = field(default_factory=threading.Event)
@@ -154,6 +160,32 @@ class RealtimeStream:
         self._job.start()
         self._watching = threading.Thread(target=self._watch, name="reports", daemon=True)
         self._watching.start()
+
+    @property
+    def state(self) -> State:
+        return self.task.state
+
+    @property
+    def n_subscriptions(self) -> int:
+        """Return how many live, as the registrar has reported."""
+        return tally_of(self.board, self.task.config.settings).n_subscriptions
+
+    @property
+    def n_starts_again(self) -> int:
+        """Return 0: roles are started again one by one, and the board counts that."""
+        return 0
+
+    @property
+    def is_busy(self) -> bool:
+        """Say no: what roles have committed is done."""
+        return False
+
+    def process_all_available(self) -> None:
+        """Return when all events that are there now are processed, and that is noted."""
+        idleness = RolesIdleness(self.task.topics)
+        while not idleness.is_idle():
+            self.check()
+            time.sleep(_POLL_S)
 
     def check(self) -> None:
         """Raise what ended the roles, or must end them."""

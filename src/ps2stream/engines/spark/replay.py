@@ -17,10 +17,11 @@ from typing import NamedTuple
 from pyspark.sql import SparkSession
 
 from ps2stream.config import Settings
+from ps2stream.engines.batch_tally import read_up_to, tally_batch
+from ps2stream.engines.durable_job import BatchDone
+from ps2stream.engines.held_state import state_at
 from ps2stream.engines.replay import Replayed
-from ps2stream.engines.spark.batch_tally import read_up_to, tally_batch
-from ps2stream.engines.spark.held_state import state_at
-from ps2stream.engines.spark.job import BatchDone
+from ps2stream.engines.spark.session import is_local
 from ps2stream.engines.spark.stream import journal_stream
 from ps2stream.engines.tally import Tally
 from ps2stream.files import AnyPath
@@ -104,7 +105,7 @@ def replay_microbatch(
             time.sleep(0.02)
         wall_s = time.monotonic() - started
     tally.n_rejected += pouring.n_rejected
-    status = state_at(spark.sparkContext, where.state).newest().mailbox.read_status()
+    status = state_at(where.state, on_cluster=not is_local(spark.sparkContext)).newest().mailbox.read_status()
     return Replayed(tally, wall_s, status)
 
 

@@ -17,11 +17,13 @@ from collections.abc import Callable, Iterator
 from py4j.protocol import Py4JError, Py4JJavaError
 from pyspark.errors import PySparkException
 
+from ps2stream.engines.batch_loop import Query
+from ps2stream.engines.durable_job import BatchDone, DurableJob
 from ps2stream.engines.spark.failures import death_of, failure_line, report_of
-from ps2stream.engines.spark.job import BatchDone, MicroBatchJob
 from ps2stream.engines.spark.jvm import jvm_ended
-from ps2stream.engines.spark.query import Query
+from ps2stream.engines.stream_start import OnBatch
 from ps2stream.errors import EngineError, PS2StreamError, StateError
+from ps2stream.state.state import State
 
 _LOG = logging.getLogger(__name__)
 
@@ -31,9 +33,7 @@ MOST_RESTARTS = 5
 FIRST_PAUSE_S = 1.0
 _POLL_S = 0.05
 
-
-OnBatch = Callable[[BatchDone], None]
-Started = tuple[MicroBatchJob, Query]
+Started = tuple[DurableJob, Query]
 #: Restore a job from its state and start its query; the job tells its batches to the function given.
 Start = Callable[[OnBatch], Started]
 
@@ -69,12 +69,14 @@ class RunningStream:
         self._on_batch = on_batch
         self._check_holder = check_holder
         self._first_pause_s = first_pause_s
-        self._job: MicroBatchJob | None = None
+        self._job: DurableJob | None = None
         self._query: Query | None = None
         self._n_restarts = 0
         self._due = 0.0
         #: Those that lived when the stream was started.
         self.n_subscriptions = 0
+        #: How often the stream was started again, in all.
+        self.n_starts_again = 0
 
     def start(self) -> None:
         """Start the query; return when it is started."""
@@ -126,6 +128,11 @@ class RunningStream:
             self._job.tell_status()
             self._job.sink.finish()
 
+    @property
+    def state(self) -> State | None:
+        """Return the state as the newest start of the stream has it; None before the first."""
+        return None if self._job is None else self._job.state
+
     def _begin(self) -> None:
         try:
             self._job, self._query = self._start(self._done)
@@ -152,6 +159,7 @@ class RunningStream:
             ) from failure
         pause_s = self._first_pause_s * 2**self._n_restarts
         self._n_restarts += 1
+        self.n_starts_again += 1
         self._due = time.monotonic() + pause_s
         _LOG.warning("%s; starting the stream again in %g s", death, pause_s)
 

@@ -12,6 +12,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from py4j.protocol import Py4JJavaError
+from pyspark import SparkContext
 from pyspark.sql import SparkSession
 
 from ps2stream.engines.spark.failures import death_of, failure_line, report_of
@@ -197,6 +198,11 @@ def _kept_interrupts() -> Iterator[None]:
     finally:
         if threading.current_thread() is threading.main_thread():
             signal.signal(signal.SIGINT, handler)
+
+
+def is_local(context: SparkContext) -> bool:
+    """Say whether all tasks run on the host of the driver."""
+    return str(context.master).startswith("local")
 
 
 def warm_up(spark: SparkSession) -> None:

@@ -20,69 +20,24 @@ import pyarrow.parquet as pq
 from pyspark import TaskContext
 
 from ps2stream.arrow import concat
-from ps2stream.config import Settings
+from ps2stream.engines.batch_tasks import BatchContext, gathered
 from ps2stream.engines.spark.pinned_shuffle import Sent
 from ps2stream.model.schemas import MATCHES
-from ps2stream.registry.index import Registry
 from ps2stream.roles.dispatcher import Dispatched, Dispatcher
 from ps2stream.roles.merger import Merger
 from ps2stream.roles.packets import WORKER, Packet, PacketKind, decode, encode
 from ps2stream.roles.reports import DispatcherReport, MergerReport, Report, report_to_json
 from ps2stream.roles.update_compiler import compile_updates
 from ps2stream.roles.worker_host import Standing
-from ps2stream.routing.index import GridT
-from ps2stream.routing.routing import Routing
-from ps2stream.sinks.sink import Sink
-from ps2stream.sources.source import Source
 from ps2stream.sources.spool import SPOOLS, spool, spool_without_seq
-from ps2stream.state.host_replica import Replica
-from ps2stream.state.state import State
 from ps2stream.store.contract import Store
 from ps2stream.store.traffic import Traffic, traffic_so_far
 from ps2stream.text.tokenizer import Tokenizer
-
-#: A dispatcher gathers small packets up to this many publications, or bytes, before it routes them.
-_ROUTE_AT_ONCE = 20_000
-_ROUTE_BYTES_AT_ONCE = 1 << 28
 
 #: Spools as rows of a DataFrame, each with what its task asked of the store.
 SPOOLED = pa.schema([*SPOOLS, *((field.name, pa.int64()) for field in fields(Traffic))])
 
 _is_frozen = False
-
-
-@dataclass(frozen=True, slots=True)
-class BatchContext:
-    """All that the tasks of one batch have to know."""
-
-    batch_id: int
-    state: State
-    sink: Sink
-    settings: Settings
-    registry: str
-    routing: Routing[tuple[int, str]]  # the number of a plan and the name of its index
-    horizon: int
-    sources: tuple[Source, ...]
-    reports_cells: bool = False
-
-    def grid_ts(self) -> Routing[GridT]:
-        """Open grid^t of the plans in use, as it stands at this batch on the host of this process."""
-        state = self.state.here()
-        if state.on_many_hosts:
-            return self._replica(state).grid_ts
-        return self.routing.map(lambda part: state.open_grid_t(state.plans.get(part[0]), part[1]))
-
-    def open_registry(self) -> Registry:
-        """Open the names of subscriptions, as above."""
-        state = self.state.here()
-        return self._replica(state).registry if state.on_many_hosts else state.open_registry(self.registry)
-
-    def _replica(self, state: State) -> Replica:
-        return state.replica().at(self.batch_id, self.routing.map(lambda part: part[0]))
-
-    def part(self, number: int) -> tuple[Source, ...]:
-        """Return the sources that dispatcher ``number`` reads."""
-        return self.sources[number :: self.settings.n_dispatchers]
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,7 +116,7 @@ class Dispatch:
         started = time.process_time()
         dispatcher = Dispatcher(context.grid_ts(), _tokenizer(context.settings.stop_words))
         n_publications = n_discarded = n_rejected = n_sent = 0
-        for publications, rejected_before in _gathered(context.part(number)):
+        for publications, rejected_before in gathered(context.part(number)):
             done = dispatcher.dispatch(publications)
             rejected = concat([rejected_before, done.rejected])
             n_publications += done.n_publications
@@ -184,24 +139,6 @@ def _sent(done: Dispatched, rejected: pa.RecordBatch, with_sample: bool) -> Iter
         yield 0, Packet(PacketKind.REJECTED_RECORDS, encode(rejected))
     if with_sample:
         yield 0, Packet(PacketKind.SAMPLE, encode(done.sampled))
-
-
-def _gathered(sources: tuple[Source, ...]) -> Iterator[tuple[pa.RecordBatch, pa.RecordBatch]]:
-    """Join small packets, so that routing and sending cost as much for many of them as for one."""
-    publications: list[pa.RecordBatch] = []
-    rejected: list[pa.RecordBatch] = []
-    n = n_bytes = 0
-    for part in (part for source in sources for part in source.publications()):
-        n, n_bytes = n + part.publications.num_rows, n_bytes + part.publications.nbytes
-        # Before the part joins them, which may be long itself: an Arrow array of texts holds 2 GiB.
-        if publications and (n > _ROUTE_AT_ONCE or n_bytes > _ROUTE_BYTES_AT_ONCE):
-            yield concat(publications), concat(rejected)
-            publications, rejected = [], []
-            n, n_bytes = part.publications.num_rows, part.publications.nbytes
-        publications.append(part.publications)
-        rejected.append(part.rejected)
-    if publications:
-        yield concat(publications), concat(rejected)
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,6 @@ import tempfile
 import uuid
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
@@ -18,14 +17,16 @@ from pyspark.sql.pandas.types import from_arrow_schema
 
 from ps2stream.adjusting.controller import Controller, controller_of
 from ps2stream.config import Settings
+from ps2stream.engines.durable_job import SNAPSHOT_EVERY, BatchDone
+from ps2stream.engines.held_state import held_state
 from ps2stream.engines.kernel_warmup import warm
-from ps2stream.engines.spark.batches import Batches
 from ps2stream.engines.spark.dataframes import check_events, has_seq
-from ps2stream.engines.spark.held_state import held_state, is_local
-from ps2stream.engines.spark.job import SNAPSHOT_EVERY, BatchDone, MicroBatchJob
-from ps2stream.engines.spark.query import BatchLoop, StructuredQuery
-from ps2stream.engines.spark.running_stream import OnBatch, RunningStream, Started, running
+from ps2stream.engines.spark.job import MicroBatchJob, SparkTasks
+from ps2stream.engines.spark.query import StructuredQuery, spark_loop
+from ps2stream.engines.spark.running_stream import RunningStream, Started, running
+from ps2stream.engines.spark.session import is_local
 from ps2stream.engines.spark.stages import ReadMatches
+from ps2stream.engines.stream_start import OnBatch, StreamOptions, StreamStart
 from ps2stream.errors import ConfigError
 from ps2stream.files import AnyPath, absolute
 from ps2stream.journal import Journal
@@ -33,7 +34,7 @@ from ps2stream.model.events import conform, numbered
 from ps2stream.model.schemas import EVENTS, MATCHES, PUBLISH, empty
 from ps2stream.partitioning.plan import Plan
 from ps2stream.partitioning.sample import Sample
-from ps2stream.planning.first_plan import first_plan, journal_sample, plan_of
+from ps2stream.planning.first_plan import first_plan, journal_sample
 from ps2stream.sinks.parquet import ParquetSink
 from ps2stream.sinks.sink import Sink
 from ps2stream.sources.feed import Feed
@@ -49,23 +50,6 @@ _QUERY_ID = "sql.streaming.queryId"
 
 def _ignore(done: BatchDone) -> None:
     """Take notice of nothing."""
-
-
-@dataclass(frozen=True, slots=True)
-class StreamOptions:
-    """How a stream runs, apart from its settings.
-
-    ``plan``: for the first start. ``interval_s``: from the start of a batch to that of the next. ``prune``:
-    drop events where they come from once they are processed. ``snapshot_every``: after this many updates, or
-    as many as there are subscriptions, a snapshot replaces the subscription log. ``controller``: who adjusts
-    the load, if not the one that the settings ask for.
-    """
-
-    plan: Plan | None = None
-    interval_s: float = 0.0
-    prune: bool = False
-    snapshot_every: int = SNAPSHOT_EVERY
-    controller: Controller | None = None
 
 
 @contextlib.contextmanager
@@ -122,29 +106,15 @@ def feed_stream(
     """
     state, sink = where
     with (
-        held_state(spark.sparkContext, state) as held,
+        held_state(state, on_cluster=not is_local(spark.sparkContext)) as held,
         ThreadPoolExecutor(1, "replanning") as background,
     ):
+        from_state = StreamStart(held, feed, sink, settings, options, sample, background)
 
         def start(on_done: OnBatch) -> Started:
-            mine = held.start()
-            if not mine.job_file.exists():
-                mine.create(options.plan or plan_of(sample(), settings), settings)
-            job = MicroBatchJob(
-                spark,
-                mine.open(settings),
-                settings,
-                sink,
-                on_done,
-                options.snapshot_every,
-                prune_journal=options.prune,
-                controller=options.controller or controller_of(settings, background),
-            )
-            job.start()
-            batches = Batches(job, feed)
-            return job, BatchLoop(
-                spark.sparkContext, batches.process_next, options.interval_s, feed.look_every_s
-            )
+            batches = from_state.batches(SparkTasks(spark, settings), on_done)
+            loop = spark_loop(spark.sparkContext, batches.process_next, options.interval_s, feed.look_every_s)
+            return batches.job, loop
 
         background.submit(warm)  # what the driver itself will need for the first adjustment
         with running(start, on_batch, held.check) as stream:
@@ -184,7 +154,7 @@ def events_stream(
     check_events(events)
     sink, spark, numbers = ParquetSink.at(out), events.sparkSession, not has_seq(events)
     with (
-        held_state(spark.sparkContext, state) as held,
+        held_state(state, on_cluster=not is_local(spark.sparkContext)) as held,
         ThreadPoolExecutor(1, "replanning") as background,
     ):
 
@@ -196,7 +166,7 @@ def events_stream(
             job = MicroBatchJob(spark, opened, settings, sink, on_done)
             job.controller = controller_of(settings, background)
             job.start()
-            writer = events.writeStream.foreachBatch(_of_one_checkpoint(job))
+            writer = events.writeStream.foreachBatch(_of_one_checkpoint(spark, job))
             writer = writer.option("checkpointLocation", str(checkpoint or opened.host.checkpoint))
             query = writer.trigger(processingTime=f"{round(interval_s * 1000)} milliseconds").start()
             return job, StructuredQuery(query)
@@ -206,7 +176,7 @@ def events_stream(
             yield stream
 
 
-def _of_one_checkpoint(job: MicroBatchJob) -> Callable[[DataFrame, int], None]:
+def _of_one_checkpoint(spark: SparkSession, job: MicroBatchJob) -> Callable[[DataFrame, int], None]:
     """Let a job process the batches of one checkpoint of Spark only.
 
     Those of another have the same numbers, and other events: the job would take some for what it has decided.
@@ -216,7 +186,7 @@ def _of_one_checkpoint(job: MicroBatchJob) -> Callable[[DataFrame, int], None]:
     def process(batch: DataFrame, batch_id: int) -> None:
         nonlocal is_known
         if not is_known:  # the id of a query is kept in its checkpoint
-            query_id = job.spark.sparkContext.getLocalProperty(_QUERY_ID)
+            query_id = spark.sparkContext.getLocalProperty(_QUERY_ID)
             job.state.ledger.bind(f"the checkpoint {query_id} of Spark")
             is_known = True
         job.process_events(batch, batch_id)
@@ -241,7 +211,7 @@ def match_events(
     plan = first_plan(some_of_both(events, settings.sample_events), settings)
     sink = ParquetSink.at(f"{home}/out")
     numbers = not has_seq(events)
-    with held_state(spark.sparkContext, f"{home}/state") as held:
+    with held_state(f"{home}/state", on_cluster=not is_local(spark.sparkContext)) as held:
         state = held.start().create(plan, settings, numbers_events=numbers)
         job = MicroBatchJob(spark, state.open(settings, numbers_events=numbers), settings, sink)
         job.start()

@@ -25,12 +25,13 @@ from engines.spark.faults.feeds import Position
 from laws.chaos import Chaos
 from laws.engines import one_batch
 from ps2stream.config import Settings
-from ps2stream.engines.spark.batch_tally import read_up_to
-from ps2stream.engines.spark.job import BatchDone
+from ps2stream.engines.batch_tally import read_up_to
+from ps2stream.engines.durable_job import BatchDone
 from ps2stream.engines.spark.kafka_stream import kafka_stream
-from ps2stream.engines.spark.running_stream import OnBatch, RunningStream
+from ps2stream.engines.spark.running_stream import RunningStream
 from ps2stream.engines.spark.session import cluster_session
-from ps2stream.engines.spark.stream import StreamOptions, journal_stream
+from ps2stream.engines.spark.stream import journal_stream
+from ps2stream.engines.stream_start import OnBatch, StreamOptions
 from ps2stream.errors import FencedError, PS2StreamError
 from ps2stream.kafka.client import Kafka
 from ps2stream.kafka.topics import Topics

@@ -12,8 +12,6 @@ import os
 import socket
 from collections.abc import Iterator
 
-from pyspark import SparkContext
-
 from ps2stream.errors import FencedError, StateError
 from ps2stream.files import AnyPath
 from ps2stream.state.host_files import HostFiles
@@ -22,14 +20,9 @@ from ps2stream.state.state import State
 from ps2stream.store.urls import is_url, store_at
 
 
-def is_local(context: SparkContext) -> bool:
-    """Say whether all tasks run on the host of the driver."""
-    return str(context.master).startswith("local")
-
-
-def state_at(context: SparkContext, where: AnyPath) -> State:
-    """Return the state at a path or a URL, as a driver of this session sees it."""
-    if not is_local(context):
+def state_at(where: AnyPath, *, on_cluster: bool = False) -> State:
+    """Return the state at a path or a URL, as a driver sees it whose tasks run on this host, or on many."""
+    if on_cluster:
         return State.among_hosts(store_at(where))
     if not is_url(where):
         return State.at(where)
@@ -60,10 +53,10 @@ class HeldState:
 
 
 @contextlib.contextmanager
-def held_state(context: SparkContext, where: AnyPath) -> Iterator[HeldState]:
+def held_state(where: AnyPath, *, on_cluster: bool = False) -> Iterator[HeldState]:
     """Hold a state while the context lasts."""
-    state = state_at(context, where)
-    if is_local(context) and not is_url(where):
+    state = state_at(where, on_cluster=on_cluster)
+    if not on_cluster and not is_url(where):
         with state.host.lock.held():
             yield HeldState(state)
         return

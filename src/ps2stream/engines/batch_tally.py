@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ps2stream.engines.spark.job import BatchDone
+from ps2stream.engines.durable_job import BatchDone
 from ps2stream.engines.tally import Tally
 from ps2stream.roles.reports import DispatcherReport, MergerReport, WorkerReport
 from ps2stream.sources.journal_range import JournalRange

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from ps2stream.engines.spark.job import MicroBatchJob
+from ps2stream.engines.durable_job import DurableJob
 from ps2stream.sources.feed import Feed
 from ps2stream.state.ledger import BatchRange
 
@@ -13,7 +13,7 @@ from ps2stream.state.ledger import BatchRange
 class Batches:
     """Let a job process a feed, a batch at a time."""
 
-    job: MicroBatchJob
+    job: DurableJob
     feed: Feed
     _done: BatchRange | None = field(init=False)
     _cut_off: BatchRange | None = None
@@ -29,6 +29,7 @@ class Batches:
         """Process the next batch, first one that was cut off; return whether there was any."""
         batch = self._cut_off or self._next()
         if batch is None:
+            self.job.notes.settle()
             self.job.tell_status(now=False)  # what the last batch was too early for
             return False
         self.feed.settled(*batch)
@@ -45,5 +46,5 @@ class Batches:
         if upto == after:
             return None
         batch = BatchRange(self._done.batch_id + 1 if self._done else 0, after, upto)
-        self.job.state.ledger.begin(batch)
+        self.job.notes.begin(batch)
         return batch

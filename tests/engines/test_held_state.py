@@ -9,18 +9,12 @@ from typing import Any
 
 import pytest
 
-from ps2stream.engines.spark.held_state import HeldState, held_state
+from ps2stream.engines.held_state import HeldState, held_state
 from ps2stream.errors import EngineError, FencedError, StateError
 from ps2stream.state.epochs import Epochs
 from ps2stream.state.lease import LeaseTerms
 from ps2stream.store.urls import store_at
 from waiting import HANG_S
-
-
-class OfACluster:
-    """What is asked of a context of Spark."""
-
-    master = "spark://host:7077"
 
 
 @pytest.fixture(autouse=True)
@@ -29,8 +23,7 @@ def local_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def holding(where: Path) -> Any:
-    context: Any = OfACluster()
-    return held_state(context, where)
+    return held_state(where, on_cluster=True)
 
 
 def fail(where: Path, meanwhile: Callable[[], object]) -> None:

@@ -8,9 +8,12 @@ from collections import deque
 from dataclasses import dataclass
 
 from ps2stream.config import Settings
-from ps2stream.engines.spark.batch_tally import tally_batch
-from ps2stream.engines.spark.job import BatchDone
+from ps2stream.engines.batch_tally import tally_batch
+from ps2stream.engines.durable_job import BatchDone
+from ps2stream.engines.role_measures import measures_of, record_batch
 from ps2stream.engines.tally import Tally, weighted_quantiles
+from ps2stream.metrics.measures import RoleMeasures
+from ps2stream.metrics.recorder import Recorder
 from ps2stream.roles.reports import WorkerReport
 from ps2stream.sources.source import n_events
 
@@ -39,11 +42,17 @@ class _Batch:
 
 
 class Meter:
-    """Take in batches in the stream's thread, answer in any."""
+    """Take in batches in the stream's thread, answer in any.
 
-    def __init__(self, settings: Settings) -> None:
+    ``keeps_latencies``: all of them, for quantiles over a whole run; a stream of months has none to spare.
+    """
+
+    def __init__(self, settings: Settings, *, keeps_latencies: bool = True) -> None:
+        self._keeps_latencies = keeps_latencies
         self.tally = Tally.of(settings.n_workers, settings.n_dispatchers)
         self.n_batches = 0
+        #: What is measured of the job as a whole; others may enter what they know.
+        self.driver = Recorder("driver", 0)
         self._n_workers = settings.n_workers
         self._batches: deque[_Batch] = deque()
         self._lock = threading.Lock()
@@ -55,7 +64,8 @@ class Meter:
         with self._lock:
             n_matches = self.tally.n_matches
             tally_batch(self.tally, done)
-            self.tally.latencies += latencies
+            if self._keeps_latencies:
+                self.tally.latencies += latencies
             self.n_batches += 1
             busy = {each.worker: each.busy_s for each in done.reports if isinstance(each, WorkerReport)}
             entry = _Batch(
@@ -67,6 +77,15 @@ class Meter:
                 busy,
             )
             self._batches.append(entry)
+        last_seq = max((source.last_seq for source in done.sources), default=0)
+        record_batch(self.driver, done.duration_s, latencies, last_seq, done.commit_s)
+
+    def measures(self, n_subscriptions: int = 0, n_restarts: int = 0) -> list[RoleMeasures]:
+        """Return what all roles have measured; ``n_subscriptions``: those at the start of the stream."""
+        with self._lock:
+            # Before its first batch a job has said nothing of its subscriptions.
+            n_live = self.tally.n_subscriptions if self.n_batches else n_subscriptions
+            return measures_of(self.tally, self.driver, n_live, n_restarts)
 
     def forget_rates(self) -> None:
         """Let rates and latencies begin here; totals go on."""

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from ps2stream.balance.adjustments import Adjustment
-from ps2stream.engines.spark.batch_tally import tally_batch
-from ps2stream.engines.spark.job import BatchDone
+from ps2stream.engines.batch_tally import tally_batch
+from ps2stream.engines.durable_job import BatchDone
 from ps2stream.engines.tally import Tally
 from ps2stream.roles.reports import DispatcherReport, MergerReport
 from ps2stream.store.traffic import Traffic
