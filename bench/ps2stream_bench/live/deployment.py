@@ -25,10 +25,11 @@ _END_S = 60.0
 
 @dataclass(slots=True)
 class Deployment:
-    """A running engine: its topics, and its process."""
+    """A running engine: its topics, its process, and where its files are."""
 
     topics: Topics
     process: subprocess.Popen[str]
+    home: Path
 
     def board(self) -> dict[str, Any]:
         """Return what the roles have counted so far; empty where an engine does not tell."""
@@ -44,11 +45,15 @@ class Deployment:
 
 
 @contextlib.contextmanager
-def running(engine: str, broker: Broker, home: Path, settings: Settings, plan: Plan) -> Iterator[Deployment]:
-    """Run an engine on topics of its own while the context lasts."""
+def running(
+    engine: str, broker: Broker | None, home: Path, settings: Settings, plan: Plan
+) -> Iterator[Deployment]:
+    """Run an engine while the context lasts: on topics of its own, or without a broker on a journal."""
     home.mkdir(parents=True, exist_ok=True)
-    asked = Asked(engine, broker.servers, f"bench-{uuid.uuid4().hex[:8]}", home, settings, plan)
-    asked.topics.create(settings.n_dispatchers)
+    servers = broker.servers if broker else ""
+    asked = Asked(engine, servers, f"bench-{uuid.uuid4().hex[:8]}", home, settings, plan)
+    if broker is not None:
+        asked.topics.create(settings.n_dispatchers)
     (home / "asked.pickle").write_bytes(pickle.dumps(asked))
     with (home / "engine.log").open("w") as log:
         process = subprocess.Popen(
@@ -62,7 +67,7 @@ def running(engine: str, broker: Broker, home: Path, settings: Settings, plan: P
     try:
         if (said := _line(process)) != "ready":
             raise RuntimeError(f"{engine} did not start: {said} {(home / 'engine.log').read_text()[-2000:]}")
-        yield Deployment(asked.topics, process)
+        yield Deployment(asked.topics, process, home)
     finally:
         assert process.stdin is not None
         with contextlib.suppress(OSError):
@@ -72,8 +77,9 @@ def running(engine: str, broker: Broker, home: Path, settings: Settings, plan: P
         except subprocess.TimeoutExpired:
             process.kill()
             process.wait()
-        with contextlib.suppress(Exception):
-            asked.topics.delete()
+        if broker is not None:
+            with contextlib.suppress(Exception):
+                asked.topics.delete()
 
 
 def _line(process: subprocess.Popen[str]) -> str:

@@ -12,6 +12,7 @@ import json
 import pickle
 import sys
 import threading
+import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -53,7 +54,7 @@ def _realtime(asked: Asked) -> Iterator[Running]:
     from ps2stream.engines.spark.realtime import RealtimeOptions, realtime_conf, realtime_stream
 
     options = RealtimeOptions(lambda: asked.plan, snapshot_every=10_000_000)
-    conf = realtime_conf(asked.settings, is_local=True)
+    conf = realtime_conf(asked.settings, on_cluster=False)
     with (
         own_session("ps2stream-bench", log=asked.home / "spark.log", conf=conf) as spark,
         realtime_stream(spark, asked.topics, asked.home / "state", asked.settings, options) as stream,
@@ -64,7 +65,7 @@ def _realtime(asked: Asked) -> Iterator[Running]:
 @contextlib.contextmanager
 def _microbatch(asked: Asked) -> Iterator[Running]:
     from ps2stream.engines.spark.kafka_stream import kafka_stream
-    from ps2stream.engines.spark.stream import StreamOptions
+    from ps2stream.engines.stream_start import StreamOptions
 
     options = StreamOptions(plan=asked.plan)
     with (
@@ -74,10 +75,37 @@ def _microbatch(asked: Asked) -> Iterator[Running]:
         yield Running(stream.check, dict)
 
 
-#: Whatever runs on topics; one that is added here can be named in a figure.
+@contextlib.contextmanager
+def _inline(asked: Asked) -> Iterator[Running]:
+    """Run the engine that needs no broker, on a journal; its board has the end of every batch."""
+    from ps2stream.engines.embedded import embedded_stream
+    from ps2stream.engines.stream_start import StreamOptions
+    from ps2stream.journal import Journal
+    from ps2stream.state.home_layout import HomeLayout
+
+    home, ends = HomeLayout(asked.home), list[tuple[float, int]]()
+
+    def on_batch(done: Any) -> None:
+        ends.append((time.perf_counter(), max(source.last_seq for source in done.sources)))
+
+    def board() -> dict[str, Any]:
+        told = list(ends)
+        del ends[: len(told) - 1]
+        return {"batches": told}
+
+    Journal.open(home.journal, create=True).close()
+    options = StreamOptions(plan=asked.plan)
+    with embedded_stream(
+        home.journal, home.state, home.out, asked.settings, on_batch=on_batch, options=options
+    ) as stream:
+        yield Running(stream.check, board)
+
+
+#: One that is added here can be named in a figure. All but inline run on topics.
 ENGINES: dict[str, Callable[[Asked], contextlib.AbstractContextManager[Running]]] = {
     "realtime": _realtime,
     "microbatch": _microbatch,
+    "inline": _inline,
 }
 
 

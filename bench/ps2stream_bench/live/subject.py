@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -21,8 +21,9 @@ from ps2stream_bench.latency import arrivals
 from ps2stream_bench.live.broker import Broker
 from ps2stream_bench.live.clients import Client, Delivered, Observer, delivered
 from ps2stream_bench.live.deployment import Deployment, running
+from ps2stream_bench.live.quantiles import quantiles_ms
 from ps2stream_bench.live.schedule import Schedule, flood, scheduled
-from ps2stream_bench.live.threads import between, seconds_by_part
+from ps2stream_bench.live.threads import Part, between, seconds_by_part
 from ps2stream_bench.results import Row
 
 #: A subscription of ours that asks for this word anywhere; who delivers it has taken in what came before.
@@ -33,18 +34,18 @@ _PROBE_S = 0.5
 _QUIET_S = 0.3
 _PATIENCE_S = 170.0
 _AT_ONCE = 10_000
-_QUANTILES = {"p50": 0.5, "p90": 0.9, "p99": 0.99, "p99_9": 0.999}
 
 
 @dataclass(slots=True)
 class Subject:
-    """A running engine; ``n_partitions`` of its publications."""
+    """A running engine; ``n_partitions`` of its publications. ``seen``: all deliveries of the last load."""
 
     deployment: Deployment
     broker: Broker
     observer: Observer
     n_partitions: int
     client: Client
+    seen: list[tuple[float, pa.RecordBatch]] = field(default_factory=list)
     _n: int = field(default=0)
 
     def load(self, subscriptions: pa.RecordBatch) -> float:
@@ -58,11 +59,14 @@ class Subject:
         self.client.flush()
         self._wait_for_sentinel(started)
         self.observer.take()
-        return subscriptions.num_rows / (time.perf_counter() - started)
+        return float(subscriptions.num_rows / (time.perf_counter() - started))
 
-    def flood(self, events: pa.RecordBatch) -> Row:
-        """Send all events at once; return the rate at which they were done, and where the time went."""
-        schedule = flood(self._name(), self.deployment.topics, events, self.n_partitions)
+    def flood(self, events: pa.RecordBatch, *, is_packed: bool = False) -> Row:
+        """Send all events at once; return the rate at which they were done, and where the time went.
+
+        ``is_packed``: updates come in packets, too, as from a bulk loader.
+        """
+        schedule = flood(self._name(), self.deployment.topics, events, self.n_partitions, is_packed=is_packed)
         found, started, row = self._followed(schedule)
         took_s = found.last_at - started
         return {**row, "tuples_per_s": events.num_rows / took_s, "wall_s": took_s}
@@ -87,7 +91,8 @@ class Subject:
         self.client.follow(schedule, started)
         self._wait_for_rest()
         spent = between(before, self._seconds())
-        found = delivered(schedule, self.observer.take())
+        self.seen = self.observer.take()
+        found = delivered(schedule, self.seen)
         is_known = self.broker.pid is not None
         return (
             found,
@@ -99,7 +104,7 @@ class Subject:
             },
         )
 
-    def _seconds(self) -> dict[str, float]:
+    def _seconds(self) -> dict[Part, float]:
         return seconds_by_part(self.deployment.process.pid, self.broker.pid)
 
     def _name(self) -> str:
@@ -135,8 +140,7 @@ class Subject:
         self.client.flush()
         return ids
 
-    def _wait(self, is_over: object) -> None:
-        assert callable(is_over)
+    def _wait(self, is_over: Callable[[], bool]) -> None:
         until = time.perf_counter() + _PATIENCE_S
         while not is_over():
             self.deployment.check()
@@ -154,9 +158,7 @@ def subject_of(
         observer = Observer(deployment.topics)
         observer.start()
         try:
-            subject = Subject(
-                deployment, broker, observer, settings.n_dispatchers, Client(deployment.topics)
-            )
+            subject = Subject(deployment, broker, observer, settings.n_dispatchers, Client(deployment.topics))
             subject.load(loading)
             yield subject
         finally:
@@ -164,18 +166,12 @@ def subject_of(
 
 
 def latency_row(schedule: Schedule, found: Delivered, started: float) -> Row:
-    """Sum up latencies, from when publications were due, in milliseconds."""
+    """Sum up latencies, from when publications were due."""
     is_seen = ~np.isnan(found.first_at)
-    latency_ms = (found.first_at[is_seen] - started - schedule.due_s[is_seen]) * 1000
-    if not len(latency_ms):
-        raise RuntimeError("nothing was delivered")
-    quantiles = np.quantile(latency_ms, list(_QUANTILES.values()), method="inverted_cdf")
+    latency_s = found.first_at[is_seen] - started - schedule.due_s[is_seen]
     return {
-        **{f"latency_{name}_ms": float(each) for name, each in zip(_QUANTILES, quantiles, strict=True)},
-        "latency_mean_ms": float(latency_ms.mean()),
-        "latency_max_ms": float(latency_ms.max()),
+        **quantiles_ms(latency_s),
         "n_publications": len(schedule.due_s),
-        "n_delivered": int(is_seen.sum()),
         "achieved_tuples_per_s": schedule.n_events / (found.last_at - started),
     }
 

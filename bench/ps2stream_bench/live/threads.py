@@ -1,4 +1,4 @@
-"""Processor time of every thread, by what it belongs to: kernels of roles, clients of Kafka, Java, the broker.
+"""Processor time of every thread, by what it belongs to: roles, their clients of Kafka, Java, the broker.
 
 Client threads of librdkafka bear names (``rdk:main``, ``rdk:broker1``); the others of a Python process are
 its own.
