@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 THROUGHPUT, VISIBILITY, ADJUSTMENT = "throughput", "visibility", "adjustment"
 _TARGET = 1.2
 
-_N_LIVE: dict[Scale, int] = {"tiny": 2_000, "small": 1_000_000, "paper": 1_000_000}
+_N_LIVE: dict[Scale, int] = {"tiny": 2_000, "small": 100_000, "paper": 1_000_000}
 _N_PUBLICATIONS: dict[Scale, int] = {"tiny": 40_000, "small": 1_000_000, "paper": 4_000_000}
 _N_CORPUS: dict[Scale, int] = {"tiny": 5_000, "small": 100_000, "paper": 200_000}
 _N_TURNS: dict[Scale, int] = {"tiny": 1, "small": 3, "paper": 6}
@@ -140,10 +140,10 @@ def _visibility(case: Case, stream: Stream, context: Context) -> Iterator[Row]:
     with _started(stream, given, stream.plan(given), context) as subject:
         rest, rate = _saturated(subject, stream.mixed)
         part = rest.slice(0, int(rate * case["seconds"]))
-        probe = Probe(subject)
+        probe = Probe(subject, part.num_rows / rate)
         probe.start()
         row = subject.offer(part, rate, context.seed)
-        probe.stop()
+        probe.join()
         waited_ms = probe.found_s(subject.seen) * 1000
         p50, p99 = np.quantile(waited_ms, [0.5, 0.99], method="inverted_cdf")
         yield {

@@ -31,7 +31,7 @@ from ps2stream_bench.results import Row
 
 _AT_ONCE = 50_000
 _LOOK_S = 0.02
-_PATIENCE_S = 170.0
+_PATIENCE_S = 600.0
 
 
 @dataclass(slots=True)

@@ -32,7 +32,7 @@ _LOOK_S = 0.02
 _PROBE_S = 0.5
 #: So long nothing may come before all is taken for delivered, after the sentinels were seen.
 _QUIET_S = 0.3
-_PATIENCE_S = 170.0
+_PATIENCE_S = 600.0
 _AT_ONCE = 10_000
 
 

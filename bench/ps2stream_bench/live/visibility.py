@@ -30,20 +30,19 @@ _PLACE = {"lat": 40.0, "lon": -100.0}
 
 
 class Probe(threading.Thread):
-    """Subscribe now and then, publish all the time, until stopped."""
+    """Subscribe now and then, publish all the time, for some seconds."""
 
-    def __init__(self, subject: Subject) -> None:
+    def __init__(self, subject: Subject, seconds: float) -> None:
         super().__init__(name="visibility", daemon=True)
         self._topics, self._n_partitions = subject.deployment.topics, subject.n_partitions
         self._client = Client(self._topics)
-        self._stopped = threading.Event()
+        self._n = int(seconds / EVERY_S)
         self._acknowledged = Acknowledged()
         self._sent_at: list[float] = []
 
     def run(self) -> None:
         started, n_words = time.perf_counter(), 0
-        while not self._stopped.is_set():
-            number = len(self._sent_at)
+        for number in range(self._n):
             due = started + number * EVERY_S
             time.sleep(max(0.0, due - time.perf_counter()))
             if number * EVERY_S >= n_words * _SUBSCRIBE_EVERY_S:
@@ -61,10 +60,6 @@ class Probe(threading.Thread):
         value = {"id": key.decode(), "expression": f"visible{number}word", "region": [-101, 39, -99, 41]}
         record = Outgoing(self._topics.updates, 0, json.dumps(value).encode(), key)
         self._client.send([record], self._acknowledged.told(key))
-
-    def stop(self) -> None:
-        self._stopped.set()
-        self.join()
 
     def found_s(self, seen: Iterable[tuple[float, pa.RecordBatch]]) -> Float64s:
         """Return of each subscription how long it was not visible after it was acknowledged."""
