@@ -13,7 +13,8 @@ from pyspark.sql import SparkSession
 
 from cli.conftest import Ran, Run
 from ps2stream.cli import exit_codes
-from ps2stream.cli.options.home import KAFKA, PREFIX
+from ps2stream.cli.options.home import PREFIX
+from ps2stream.cli.options.kafka import KAFKA
 from ps2stream.config import Settings
 from ps2stream.deployment.deployment import Deployment
 from ps2stream.deployment.home import Home
@@ -150,3 +151,6 @@ def test_run_processes_topics_until_they_are_idle(topics: Topics, tmp_path: Path
         f"p{number}" for number in range(20)
     }
     assert len(deployment.matches()) == 20
+    job = deployment.board()["job"]
+    assert (job["counters"]["publications"], job["counters"]["delivered_matches"]) == (20, 20)
+    assert job["lag_events"] == {topics.publications: 0, topics.updates: 0}

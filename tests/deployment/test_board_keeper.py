@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from ps2stream.deployment.board_keeper import board_kept
+from ps2stream.deployment.board_keeper import board_kept, interval_s
+from ps2stream.deployment.home import Home
 from ps2stream.errors import BrokerError
 from ps2stream.metrics.board import Board
 from ps2stream.metrics.measures import RoleMeasures
@@ -49,6 +50,10 @@ def test_it_goes_on_also_after_a_failure_and_ends_with_the_last_word(state: Stat
     assert last is not None
     assert last["engine"] == "inline"
     assert last["job"]["counters"]["batches"] == measured.n
+
+
+def test_stores_are_asked_less_often(any_home: Home) -> None:
+    assert interval_s(any_home) == (2.0 if any_home.store is None else 5.0)
 
 
 def test_without_a_state_there_is_a_board_all_the_same() -> None:

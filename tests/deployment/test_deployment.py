@@ -144,6 +144,14 @@ def test_the_status_and_the_adjustments_are_those_of_the_job(deployment: ps2.Dep
     state.mailbox.write_status({"at": "yesterday"})
     with pytest.raises(ps2.StateError, match="status of the job cannot be read"):
         deployment.status()
+    assert deployment.board() == {"running": False, "age_s": None}
+    state.mailbox.write_board({"at": 1.0, "engine": "inline"})
+    board = deployment.board()
+    assert (board["running"], board["engine"]) == (False, "inline")
+    assert board["age_s"] > 1e9
+    state.mailbox.write_board({"engine": "inline"})
+    with pytest.raises(ps2.StateError, match="board of the job cannot be read"):
+        deployment.board()
     record = Adjustment("local", 3, "now", "because", 1, 1, (1.0, 2.0))
     state.adjustments.write(3, record)
     assert deployment.adjustments() == [record]

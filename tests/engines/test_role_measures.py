@@ -74,6 +74,26 @@ def test_a_meter_tells_what_each_role_did_in_all_batches() -> None:
     assert driver.histograms["commit_seconds"].sum_s == pytest.approx(0.02)
 
 
+class Waited:
+    """A source, as far as a meter asks it."""
+
+    n_publications, n_updates, last_seq = 3, 0, 17
+
+    def waits(self, now: float) -> list[tuple[float, int]]:
+        return [(0.25, 3)]
+
+
+@pytest.mark.parametrize("keeps", [True, False])
+def test_latencies_are_told_whether_all_of_them_are_kept_or_not(keeps: bool) -> None:
+    meter = Meter(Settings(n_workers=2, n_dispatchers=1), keeps_latencies=keeps)
+    meter.add(replace(DONE, sources=(Waited(),)))  # type: ignore[arg-type]
+    driver = by_role(meter.measures())["driver", 0]
+    assert driver.histograms["delivery_latency_seconds"].n == 3
+    assert driver.gauges == {"position": 17, "horizon": 18}
+    assert meter.recent().latency_p50_ms == 250
+    assert meter.tally.latencies == ([(0.25, 3)] if keeps else [])
+
+
 def test_before_the_first_batch_the_subscriptions_are_those_of_the_start() -> None:
     meter = Meter(Settings())
     assert by_role(meter.measures(41))["registrar", 0].gauges == {"subscriptions": 41}

@@ -39,6 +39,15 @@ def test_loading_is_left_out_of_the_matching_rate() -> None:
     assert tally.matching_tuples_per_s() == pytest.approx(500.0)
 
 
+def test_a_tally_does_not_grow_with_the_batches_of_a_stream() -> None:
+    tally = Tally.of(1, 1)
+    for n_publications in [0] * 50 + [*range(1, 50)]:
+        tally.n_publications = n_publications
+        tally.mark()
+    assert [mark[2] for mark in tally.marks] == [0, 49]
+    assert tally.store_traffic()["batches"] == 99
+
+
 def test_a_run_without_publications_has_no_matching_rate() -> None:
     tally = Tally.of(1, 1)
     assert math.isnan(tally.matching_tuples_per_s())

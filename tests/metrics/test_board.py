@@ -80,11 +80,21 @@ def test_rates_and_quantiles_are_those_of_the_window(board: Board, clock: Clock)
 
 
 def test_rates_go_on_over_a_restart(board: Board, clock: Clock) -> None:
-    board.post(worker(100, 1))
-    clock.now += 2
-    board.post(worker(40, 2))
+    board.post(worker(0, 1))
+    for n_matches, incarnation in ((30, 1), (10, 2)):
+        clock.now += 1
+        board.post(worker(n_matches, incarnation))
     (standing,) = board.standings()
     assert standing.rates()["matches"] == pytest.approx(20)
+
+
+@pytest.mark.parametrize(("waited_s", "per_s"), [(2.0, 50), (100.0, 10)])
+def test_what_a_role_tells_first_is_new(board: Board, clock: Clock, waited_s: float, per_s: float) -> None:
+    clock.now += waited_s
+    board.post(worker(100))
+    (standing,) = board.standings()
+    assert standing.rates()["matches"] == pytest.approx(per_s)
+    assert standing.recent.histograms["delivery_latency_seconds"].n == 100
 
 
 def test_a_silent_role_has_no_rate_and_an_age(board: Board, clock: Clock) -> None:

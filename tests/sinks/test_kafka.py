@@ -14,7 +14,8 @@ from ps2stream.kafka.client import Kafka
 from ps2stream.kafka.topics import Topics
 from ps2stream.model.schemas import MATCHES
 from ps2stream.roles.packets import MAX_PACKET_BYTES, decode
-from ps2stream.sinks.kafka import KafkaSink, MatchFormat, _Outgoing
+from ps2stream.sinks.kafka import KafkaSink, _Outgoing
+from ps2stream.sinks.match_records import MatchFormat
 from ps2stream.sinks.partitions import partitions_of
 
 

@@ -6,7 +6,7 @@ A journal has the newest publications, until it is pruned; the subscription log 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 import numpy as np
 import pyarrow as pa
@@ -21,7 +21,6 @@ from ps2stream.model.schemas import PUBLISH, empty
 from ps2stream.partitioning.sample import Sample
 from ps2stream.planning.first_plan import sample_of
 from ps2stream.planning.sampling import draw
-from ps2stream.registry.log import SubscriptionLog
 from ps2stream.registry.segments import BEGIN, END, SEGMENT, changes, subscriptions_of
 
 #: This many packets are asked for their sizes at once.
@@ -35,7 +34,17 @@ class Living(NamedTuple):
     n_live: int
 
 
-def sample_on_disk(newest: Iterable[pa.RecordBatch], log: SubscriptionLog, settings: Settings) -> Sample:
+class SegmentLog(Protocol):
+    """A log of segments that somebody may be writing."""
+
+    def base(self) -> int:
+        """Return what changes when a snapshot replaces a part of it."""
+        ...
+
+    def read(self) -> Iterator[tuple[int, pa.RecordBatch]]: ...
+
+
+def sample_on_disk(newest: Iterable[pa.RecordBatch], log: SegmentLog, settings: Settings) -> Sample:
     """Draw publications from the newest events of a stream, and subscriptions from those that live.
 
     How many of each, and from how many events, is as for a plan that is made from the front of a stream.
@@ -59,7 +68,7 @@ def newest_events(journal: Journal, n_events: int) -> Iterator[pa.RecordBatch]:
     return map(decode_events, journal.read(_start(journal, newest, n_events), newest))
 
 
-def some_living(log: SubscriptionLog, n: int, seed: int) -> Living:
+def some_living(log: SegmentLog, n: int, seed: int) -> Living:
     """Draw subscriptions that live after the last batch of a log."""
     segments = _segments(log)
     begun = _seqs(segments, BEGIN)
@@ -86,7 +95,7 @@ def _start(journal: Journal, newest: int, n_events: int) -> int:
     return after
 
 
-def _segments(log: SubscriptionLog) -> list[pa.RecordBatch]:
+def _segments(log: SegmentLog) -> list[pa.RecordBatch]:
     """Read the whole log; once more if a snapshot replaced it meanwhile."""
     while True:
         base = log.base()

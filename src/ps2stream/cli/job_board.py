@@ -23,7 +23,7 @@ def job_board(
     board: Board, home: Home, events: DeploymentEvents, meter: Meter, stream: LiveStream
 ) -> contextlib.AbstractContextManager[None]:
     """Keep the board of a job while the context lasts."""
-    from ps2stream.deployment.board_keeper import EVERY_S, REMOTE_EVERY_S, board_kept
+    from ps2stream.deployment.board_keeper import board_kept, interval_s
 
     def measured() -> Iterable[RoleMeasures]:
         if (state := stream.state) is not None:
@@ -32,15 +32,14 @@ def job_board(
                     meter.driver.set("lag_events", n_waiting, topic)
         return meter.measures(stream.n_subscriptions, stream.n_starts_again)
 
-    every_s = EVERY_S if home.store is None else REMOTE_EVERY_S
-    return board_kept(board, measured, lambda: stream.state, every_s)
+    return board_kept(board, measured, lambda: stream.state, interval_s(home))
 
 
 def roles_board(board: Board, home: Home, stream: LiveStream) -> contextlib.AbstractContextManager[None]:
     """Keep the board of a job whose roles report by themselves."""
-    from ps2stream.deployment.board_keeper import EVERY_S, REMOTE_EVERY_S, board_kept
+    from ps2stream.deployment.board_keeper import board_kept, interval_s
 
-    return board_kept(board, tuple, lambda: stream.state, EVERY_S if home.store is None else REMOTE_EVERY_S)
+    return board_kept(board, tuple, lambda: stream.state, interval_s(home))
 
 
 def roles_idleness(home: Home, settings: Settings) -> RolesIdleness:

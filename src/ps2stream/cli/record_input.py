@@ -10,18 +10,21 @@ from ps2stream.cli import exit_codes
 from ps2stream.cli.interrupts import held_interrupts
 from ps2stream.cli.render.output import note
 from ps2stream.cli.render.receipts import PrintedReceipts, summed_up
+from ps2stream.deployment.deployment_events import ANYWHERE, Demands
 from ps2stream.deployment.home import Home
 from ps2stream.deployment.intake import Intake, RecordKind
 from ps2stream.deployment.line_reader import LineReader
 
 
-def take_lines(kind: RecordKind, home: Home, descriptor: int, *, as_json: bool) -> int:
+def take_lines(
+    kind: RecordKind, home: Home, descriptor: int, *, as_json: bool, demands: Demands = ANYWHERE
+) -> int:
     """Append the records of all lines to the events of a home; return the exit code.
 
     An interrupt ends the reading, not an append: all lines that came whole are appended first.
     """
     with held_interrupts() as interrupts, closing(home.events(create=True)) as events:
-        intake = Intake(kind, events, PrintedReceipts(kind, as_json))
+        intake = Intake(kind, events, PrintedReceipts(kind, as_json), demands)
         reader = LineReader(descriptor, lambda: interrupts)
         with summed_up(intake):
             for lines in reader.batches():
@@ -33,11 +36,13 @@ def take_lines(kind: RecordKind, home: Home, descriptor: int, *, as_json: bool) 
         return interrupts.exit_code if interrupts else _exit_code(intake)
 
 
-def take_document(kind: RecordKind, home: Home, descriptor: int, *, as_json: bool) -> int:
+def take_document(
+    kind: RecordKind, home: Home, descriptor: int, *, as_json: bool, demands: Demands = ANYWHERE
+) -> int:
     """Append the records of one JSON text; return the exit code."""
     document = b"".join(_chunks(descriptor))
     with held_interrupts() as interrupts, closing(home.events(create=True)) as events:
-        intake = Intake(kind, events, PrintedReceipts(kind, as_json))
+        intake = Intake(kind, events, PrintedReceipts(kind, as_json), demands)
         with summed_up(intake):
             intake.take_document(document)
         return interrupts.exit_code if interrupts else _exit_code(intake)

@@ -6,14 +6,14 @@ import contextlib
 import threading
 from collections.abc import Callable, Iterable, Iterator
 
+from ps2stream.deployment.home import Home
 from ps2stream.errors import PS2StreamError
 from ps2stream.metrics.board import Board
 from ps2stream.metrics.measures import RoleMeasures
 from ps2stream.state.state import State
 
 #: How often, on one host; and where every look is a request to a store that may cost money.
-EVERY_S, REMOTE_EVERY_S = 2.0, 5.0
-
+_EVERY_S, _REMOTE_EVERY_S = 2.0, 5.0
 #: A broker that does not answer must not keep a job from ending.
 _PATIENCE_S = 2.0
 
@@ -23,9 +23,14 @@ CurrentState = Callable[[], State | None]
 Measured = Callable[[], Iterable[RoleMeasures]]
 
 
+def interval_s(home: Home) -> float:
+    """Return how many seconds there are between two words of a job."""
+    return _EVERY_S if home.store is None else _REMOTE_EVERY_S
+
+
 @contextlib.contextmanager
 def board_kept(
-    board: Board, measured: Measured, state: CurrentState, every_s: float = EVERY_S
+    board: Board, measured: Measured, state: CurrentState, every_s: float = _EVERY_S
 ) -> Iterator[None]:
     """Keep a board in a thread while the context lasts, whether events come or not; once more at its end.
 

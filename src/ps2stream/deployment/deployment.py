@@ -11,6 +11,7 @@ import pyarrow as pa
 
 from ps2stream.balance.adjustments import Adjustment
 from ps2stream.deployment import intake
+from ps2stream.deployment.deployment_events import Demands
 from ps2stream.deployment.explanation import Explanation, explain
 from ps2stream.deployment.home import Home, state_of
 from ps2stream.deployment.job_life import job_life
@@ -89,14 +90,21 @@ class Deployment:
         return submit(self.home, kind, _many(subscriptions), on_rejected)
 
     def publish(
-        self, publications: Record | Iterable[Record], *, on_rejected: OnRejected = "raise"
+        self,
+        publications: Record | Iterable[Record],
+        *,
+        on_rejected: OnRejected = "raise",
+        after: int | None = None,
+        as_of: int | None = None,
     ) -> Receipt:
         """Add publications, one or many; a mapping without an id gets one, which the receipt tells.
 
         If one is not valid a RejectedError says which and why, and none is added; with ``skip`` the others
-        are, and the receipt tells of it.
+        are, and the receipt tells of it. Resident roles match them ``after`` the update of a seq, as its
+        receipt tells it, or ``as_of`` one, where that is asked for.
         """
-        return submit(self.home, intake.publications(), _many(publications), on_rejected)
+        demands = Demands(after, as_of)
+        return submit(self.home, intake.publications(), _many(publications), on_rejected, demands)
 
     def unsubscribe(self, ids: str | Iterable[str], *, on_rejected: OnRejected = "raise") -> Receipt:
         """End subscriptions, one or many; an id that no live subscription has is rejected."""
@@ -164,14 +172,14 @@ class Deployment:
         state = state_of(self.home)
         status, life = state.mailbox.read_status(), job_life(self.home, state)
         told = {"lease_age_s": life.lease_age_s} if life.has_lease else {}
-        age_s = None if status is None else _age_s(status)
+        age_s = None if status is None else _age_s("status", status)
         return {"running": life.is_running, **told, "age_s": age_s, **(status or {})}
 
     def board(self) -> dict[str, Any]:
         """Return how the job is doing: the fields of ``ps2stream top --json``."""
         state = state_of(self.home)
         board, life = state.mailbox.read_board(), job_life(self.home, state)
-        age_s = None if board is None else _age_s(board)
+        age_s = None if board is None else _age_s("board", board)
         return {"running": life.is_running, "age_s": age_s, **(board or {})}
 
     def adjustments(self) -> list[Adjustment]:
@@ -204,11 +212,11 @@ class Deployment:
                 return subscription
 
 
-def _age_s(status: Mapping[str, Any]) -> float:
+def _age_s(name: str, word: Mapping[str, Any]) -> float:
     try:
-        return max(0.0, time.time() - float(status["at"]))
+        return max(0.0, time.time() - float(word["at"]))
     except (KeyError, TypeError, ValueError) as error:
-        raise StateError(f"the status of the job cannot be read: {error!r}") from error
+        raise StateError(f"the {name} of the job cannot be read: {error!r}") from error
 
 
 def _many(records: Record | Iterable[Record]) -> Iterable[Record]:

@@ -3,12 +3,35 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import Protocol
 
 import pyarrow as pa
 
 from ps2stream.deployment.publication_lookup import KnownPublication
+from ps2stream.errors import ConfigError
 from ps2stream.state.ledger import Ledger
+
+
+@dataclass(frozen=True, slots=True)
+class Demands:
+    """Where in the order publications want to be: after a seq, or exactly as of one."""
+
+    after: int | None = None
+    as_of: int | None = None
+
+    def given(self) -> dict[str, int]:
+        """Return what is demanded, as records say it."""
+        found = {"after": self.after, "as_of": self.as_of}
+        return {name: seq for name, seq in found.items() if seq is not None}
+
+    def refuse(self, reason: str) -> None:
+        """Raise where anything is demanded."""
+        for name in self.given():
+            raise ConfigError(f"{name} is for deployments of 'ps2stream run --engine realtime'; {reason}")
+
+
+ANYWHERE = Demands()
 
 
 class DeploymentEvents(Protocol):
@@ -17,11 +40,12 @@ class DeploymentEvents(Protocol):
     Seqs are in the order that the job keeps to; events that were dropped are found no more.
     """
 
-    def append(self, events: pa.RecordBatch) -> Sequence[int | None]:
+    def append(self, events: pa.RecordBatch, demands: Demands = ANYWHERE) -> Sequence[int | None]:
         """Add events (schema EVENTS) in row order, all or none; return the seq that each got.
 
         None where the job gives seqs when it takes events in.
-        When it returns they have survived. A column ``seq`` is ignored.
+        When it returns they have survived. A column ``seq`` is ignored. ``demands`` of publications are for
+        resident roles; others refuse them.
         """
         ...
 

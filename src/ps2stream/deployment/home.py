@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING
 from ps2stream.errors import StateError
 from ps2stream.files import AnyPath, absolute
 from ps2stream.state.home_layout import HomeLayout
+from ps2stream.state.job_file import BATCHES
 
 if TYPE_CHECKING:
     from ps2stream.config import Settings
@@ -80,6 +81,10 @@ class Home:
 
         if create:
             self.topics.create()
+        if self.has_state and self._job_file().engine != BATCHES:
+            from ps2stream.deployment.roles_events import RolesEvents
+
+            return RolesEvents(self.topics)
         return KafkaEvents(self.topics)
 
     def matches(self) -> Matches:

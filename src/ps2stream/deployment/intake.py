@@ -13,7 +13,7 @@ from typing import NamedTuple, Protocol
 
 import pyarrow as pa
 
-from ps2stream.deployment.deployment_events import DeploymentEvents
+from ps2stream.deployment.deployment_events import ANYWHERE, Demands, DeploymentEvents
 from ps2stream.deployment.home import Home
 from ps2stream.deployment.line_reader import MAX_LINES
 from ps2stream.deployment.live_subscriptions import live_subscriptions
@@ -156,6 +156,7 @@ class Intake:
     kind: RecordKind
     target: DeploymentEvents
     receipts: Receipts
+    demands: Demands = ANYWHERE
     n_accepted: int = field(default=0, init=False)
     n_generated: int = field(default=0, init=False)
     n_rejected: int = field(default=0, init=False)
@@ -206,7 +207,7 @@ class Intake:
 
     def _append(self, events: pa.RecordBatch) -> Sequence[int | None]:
         try:
-            seqs = self.target.append(events)
+            seqs = self.target.append(events, self.demands)
         except PS2StreamError:
             self.receipts.lost(events.num_rows)
             raise

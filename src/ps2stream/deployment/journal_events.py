@@ -9,6 +9,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from ps2stream.deployment.deployment_events import ANYWHERE, Demands
 from ps2stream.deployment.publication_lookup import KnownPublication, PublishedTexts, publication_with_id
 from ps2stream.journal import Journal
 from ps2stream.journal.packets import decode_updates
@@ -30,7 +31,8 @@ class JournalEvents:
     def __str__(self) -> str:
         return f"the journal {self._directory}"
 
-    def append(self, events: pa.RecordBatch) -> Sequence[int]:
+    def append(self, events: pa.RecordBatch, demands: Demands = ANYWHERE) -> Sequence[int]:
+        demands.refuse(f"{self} has an order of its own: what is published later comes later")
         appended = self._journal.append(events)
         return range(appended.first_seq, appended.last_seq + 1)
 

@@ -14,6 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ps2stream.arrow import concat
+from ps2stream.deployment.deployment_events import ANYWHERE, Demands
 from ps2stream.deployment.publication_lookup import KnownPublication, valid_publication
 from ps2stream.errors import JournalError, quoted
 from ps2stream.kafka.decoding import decode_publications, decode_updates
@@ -22,7 +23,7 @@ from ps2stream.kafka.ends import Ends
 from ps2stream.kafka.numbering import NumberedSpan, last_seq, numbered, padded
 from ps2stream.kafka.positions import Positions
 from ps2stream.kafka.reading import Record, Span, first_offset, read
-from ps2stream.kafka.sending import AtomicSender, Sender
+from ps2stream.kafka.sending import AtomicSender, Outgoing, Sender
 from ps2stream.kafka.topics import Topics
 from ps2stream.model.events import as_events
 from ps2stream.model.schemas import PUBLISH
@@ -47,14 +48,18 @@ class KafkaEvents:
     def __str__(self) -> str:
         return f"the topics {self._topics.prefix}.* at Kafka {self._topics.kafka.servers}"
 
-    def append(self, events: pa.RecordBatch) -> Sequence[int | None]:
-        records = list(records_of(self._topics, events))
+    def append(self, events: pa.RecordBatch, demands: Demands = ANYWHERE) -> Sequence[int | None]:
+        demands.refuse(f"{self} have no resident roles")
+        return [None] * len(self._send(list(records_of(self._topics, events))))
+
+    def _send(self, records: list[Outgoing]) -> list[int]:
+        """Write records, all or none; return their offsets."""
         if len(records) == 1:  # nothing to be all of
             self._single = self._single or Sender(self._topics.kafka)
-            self._single.send(records)
+            places = self._single.send(records)
         else:
-            self._sender.send(records)
-        return [None] * len(records)
+            places = self._sender.send(records)
+        return [offset for _, offset in places]
 
     def last_seq(self) -> int | None:
         topic = self._topics.publications

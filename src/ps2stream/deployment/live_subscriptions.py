@@ -15,6 +15,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from ps2stream.deployment.decided_log import DecidedLog, decided_log
 from ps2stream.deployment.deployment_events import DeploymentEvents
 from ps2stream.deployment.home import Home
 from ps2stream.deployment.settled import settled
@@ -56,7 +57,7 @@ def live_subscriptions(home: Home, ids: Sequence[str] | None = None) -> pa.Table
     with closing(home.events()) as events:
         if events.pruned() and not home.has_state:
             _LOG.warning("%s was pruned and no job has kept a log: older ones are not shown", events)
-        return settled(home, events, lambda state: _live(state, events, ids))
+        return settled(home, events, lambda state: _live(home, state, events, ids))
 
 
 def at_point(live: pa.Table, lat: float, lon: float) -> pa.Table:
@@ -65,12 +66,11 @@ def at_point(live: pa.Table, lat: float, lon: float) -> pa.Table:
     return live.filter(pa.array([Region(*each).contains(lon, lat) for each in corners], pa.bool_()))
 
 
-def decisions(state: State, ids: Sequence[str] | None = None) -> Decisions:
+def decisions(log: DecidedLog, ids: Sequence[str] | None = None) -> Decisions:
     """Read the job's log; without a job it is empty."""
-    # The ledger first: the log that is read after it holds at least as much.
-    upto_seq = state.ledger.last_seq()
+    upto_seq = log.last_seq()
     parts = [_ROWS.empty_table()]
-    for _, segment in state.log.read():
+    for _, segment in log.read():
         seqs = segment.column("seq_from").to_numpy()
         ends = segment.column("seq_to").to_numpy()
         # A segment is all that its batch decided, so everything up to its newest seq is decided.
@@ -98,8 +98,8 @@ def stop_words_of(state: State) -> tuple[str, ...]:
     return state.job_file.stop_words if state.job_file.exists() else ()
 
 
-def _live(state: State, events: DeploymentEvents, ids: Sequence[str] | None) -> pa.Table:
-    decided = decisions(state, ids)
+def _live(home: Home, state: State, events: DeploymentEvents, ids: Sequence[str] | None) -> pa.Table:
+    decided = decisions(decided_log(home, state), ids)
     later = pending(events, decided.upto_seq, stop_words_of(state), ids)
     said = pa.concat_tables([_still_live(decided.rows), later.valid.select(_WORDS.names)])
     # The last word on an id decides, and the seq of an event is its own.

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from ps2stream.deployment.decided_log import DecidedLog, decided_log
 from ps2stream.deployment.home import Home
 from ps2stream.deployment.settled import settled
 from ps2stream.deployment.subscription_history import Version
 from ps2stream.partitioning.plan import Plan
-from ps2stream.state.state import State
 
 
 def plan_for(home: Home, version: Version) -> Plan | None:
@@ -14,11 +14,11 @@ def plan_for(home: Home, version: Version) -> Plan | None:
 
     None before the first start of a job: nobody owns anything yet.
     """
-    return settled(home, None, lambda state: _plan(state, version))
+    return settled(home, None, lambda state: _plan(decided_log(home, state), version))
 
 
-def _plan(state: State, version: Version) -> Plan | None:
-    if not state.job_file.exists():
+def _plan(log: DecidedLog, version: Version) -> Plan | None:
+    plans = log.plans()
+    if plans is None:
         return None
-    routing = state.routing()
-    return state.plans.get(routing.newest if version.seq_from is None else routing.of(version.seq_from))
+    return plans.newest if version.seq_from is None else plans.of(version.seq_from)

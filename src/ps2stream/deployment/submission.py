@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any, TypeAlias
 
+from ps2stream.deployment.deployment_events import ANYWHERE, Demands
 from ps2stream.deployment.home import Home
 from ps2stream.deployment.intake import Accepted, Checked, Fault, Intake, OriginRows, RecordKind, check
 from ps2stream.deployment.line_reader import MAX_LINES
@@ -27,7 +28,7 @@ class Receipt:
     """What became of the records of a call: ids and seqs of those that are kept, in order, and those
     rejected.
 
-    A seq is None where the job gives it later: on Kafka.
+    A seq is None where the job gives it later: on Kafka, but for updates to resident roles.
     """
 
     ids: tuple[str, ...]
@@ -35,7 +36,13 @@ class Receipt:
     rejected: tuple[Rejected, ...] = ()
 
 
-def submit(home: Home, kind: RecordKind, values: Iterable[object], on_rejected: OnRejected) -> Receipt:
+def submit(
+    home: Home,
+    kind: RecordKind,
+    values: Iterable[object],
+    on_rejected: OnRejected,
+    demands: Demands = ANYWHERE,
+) -> Receipt:
     """Append records to the events of a home.
 
     If some are not valid and that is to be raised, none is appended.
@@ -48,7 +55,7 @@ def submit(home: Home, kind: RecordKind, values: Iterable[object], on_rejected: 
     accepted = _Kept()
     if any(chunk.checked.kept for chunk in checked):
         with closing(home.events(create=True)) as events:
-            intake = Intake(kind, events, accepted)
+            intake = Intake(kind, events, accepted, demands)
             for chunk in checked:
                 intake.add(chunk.checked)
     return Receipt(tuple(accepted.ids), tuple(accepted.seqs), tuple(rejected))

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
+from ps2stream.deployment.decided_log import decided_log
 from ps2stream.deployment.deployment_events import DeploymentEvents
 from ps2stream.deployment.home import Home
 from ps2stream.deployment.live_subscriptions import decisions, pending, stop_words_of
@@ -43,7 +44,7 @@ class Version:
 def versions_of(home: Home, subscription_id: str) -> list[Version]:
     """Return the versions of an id that events and log still know, oldest first."""
     with closing(home.events()) as events:
-        words = settled(home, events, lambda state: _words(state, events, subscription_id))
+        words = settled(home, events, lambda state: _words(home, state, events, subscription_id))
     versions: list[Version] = []
     for word in sorted(words.to_pylist(), key=lambda word: word["seq"]):
         if versions and versions[-1].seq_to is None:
@@ -70,14 +71,14 @@ def _ended(version: Version, seq: int, *, replaced: bool) -> Version:
     return Version(version.expression, version.region, version.id, version.seq_from, seq, replaced)
 
 
-def _words(state: State, events: DeploymentEvents, subscription_id: str) -> pa.Table:
+def _words(home: Home, state: State, events: DeploymentEvents, subscription_id: str) -> pa.Table:
     """Gather begins and ends, each once: the log and the events tell of the same ones."""
     said = {}
     # All that the events has, not only what the log lacks: a snapshot has forgotten what ended before it.
     update = pending(events, BEFORE_ALL_SEQS, stop_words_of(state), [subscription_id])
     for word in update.valid.to_pylist():
         said[word["seq"]] = word
-    for row in decisions(state, [subscription_id]).rows.to_pylist():
+    for row in decisions(decided_log(home, state), [subscription_id]).rows.to_pylist():
         if row["change"] == BEGIN:
             said[row["seq_from"]] = {**row, "seq": row["seq_from"], "is_subscribe": True}
         elif row["change"] == END:

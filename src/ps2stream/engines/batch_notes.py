@@ -9,6 +9,7 @@ quiet, so that those who look from outside see how far the job is.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import overload
@@ -27,6 +28,7 @@ class BatchNotes:
     _unchanged: int = BEFORE_ALL
     _finished: tuple[int, int] | None = None
     _newest: tuple[int, int] | None = None  # the last that finished, noted or not
+    _spent_s: float = 0.0
 
     def begin(self, batch: BatchRange) -> None:
         """Settle, or be about to, which events a batch has."""
@@ -53,8 +55,15 @@ class BatchNotes:
         """Write what is not noted yet."""
         if self._begun is None and self._finished is None and self._unchanged == BEFORE_ALL:
             return
+        started = time.monotonic()
         self.ledger.note(self._begun, self._unchanged, self._finished)
         self._begun, self._unchanged, self._finished = None, BEFORE_ALL, None
+        self._spent_s += time.monotonic() - started
+
+    def take_spent_s(self) -> float:
+        """Return how long it took to write what was noted since somebody asked last."""
+        spent_s, self._spent_s = self._spent_s, 0.0
+        return spent_s
 
     def _unless_lazy(self) -> None:
         if not self.is_lazy:

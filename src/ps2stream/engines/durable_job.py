@@ -60,7 +60,7 @@ class BatchDone:
     duration_s: float
     adjustments: tuple[Adjustment, ...] = ()  # made before this batch, or now known in full
     driver_traffic: Traffic = NO_TRAFFIC  # since the batch before; that of tasks is among the reports
-    commit_s: float = 0.0  # of the duration, to note in the ledger that all is in the sink
+    commit_s: float = 0.0  # to note in the ledger that it is begun, decided and finished
 
 
 @dataclass(slots=True)
@@ -126,9 +126,7 @@ class DurableJob:
         # After an adjustment at once: from there on other workers do the work.
         with_cells = self.controller is not None and (record is not None or self._watch.is_due())
         heard = self.tasks.match(self._context(batch_id, reachable, horizon, reports_cells=with_cells))
-        committing = time.monotonic()
         self.notes.finish(batch_id, max(horizon, *(source.last_seq for source in sources)))
-        commit_s = time.monotonic() - committing
         n_updates = sum(source.n_updates for source in sources)
         self._updates_since_snapshot += n_updates
         self._events_since_pruning += sum(map(n_events, sources))
@@ -147,7 +145,7 @@ class DurableJob:
             time.monotonic() - started,
             adjustments,
             self._driver_traffic(),
-            commit_s,
+            self.notes.take_spent_s(),
         )
         self._early_traffic = ()
         self._status_is_old = True

@@ -42,9 +42,13 @@ class _Batch:
 
 
 class Meter:
-    """Take in batches in the stream's thread, answer in any."""
+    """Take in batches in the stream's thread, answer in any.
 
-    def __init__(self, settings: Settings) -> None:
+    ``keeps_latencies``: all of them, for quantiles over a whole run; a stream of months has none to spare.
+    """
+
+    def __init__(self, settings: Settings, *, keeps_latencies: bool = True) -> None:
+        self._keeps_latencies = keeps_latencies
         self.tally = Tally.of(settings.n_workers, settings.n_dispatchers)
         self.n_batches = 0
         #: What is measured of the job as a whole; others may enter what they know.
@@ -60,7 +64,8 @@ class Meter:
         with self._lock:
             n_matches = self.tally.n_matches
             tally_batch(self.tally, done)
-            self.tally.latencies += latencies
+            if self._keeps_latencies:
+                self.tally.latencies += latencies
             self.n_batches += 1
             busy = {each.worker: each.busy_s for each in done.reports if isinstance(each, WorkerReport)}
             entry = _Batch(

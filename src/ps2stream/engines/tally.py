@@ -70,7 +70,9 @@ class Tally:
     task_traffic: Traffic = NO_TRAFFIC
     latencies: list[tuple[float, int]] = field(default_factory=list)  # (seconds, events)
     adjustments: list[Adjustment] = field(default_factory=list)
-    marks: list[tuple[float, int, int]] = field(default_factory=list)  # (when, events, publications) so far
+    n_batches: int = 0
+    #: (when, events, publications) so far: at the end of loading, and at the end of the newest batch.
+    marks: list[tuple[float, int, int]] = field(default_factory=list)
 
     @classmethod
     def of(cls, n_workers: int, n_dispatchers: int) -> Tally:
@@ -87,8 +89,13 @@ class Tally:
         return sum(dispatcher.n_discarded for dispatcher in self.dispatchers)
 
     def mark(self) -> None:
-        """Remember how far the run is now; called at the end of every batch."""
-        self.marks.append((time.monotonic(), self.n_events, self.n_publications))
+        """Remember how far the run is now; called at the end of every batch.
+
+        What nobody will ask for is forgotten: a stream may run for months.
+        """
+        self.n_batches += 1
+        kept = self.marks[:1] if self.n_publications else []
+        self.marks = [*kept, (time.monotonic(), self.n_events, self.n_publications)]
 
     def matching_tuples_per_s(self) -> float:
         """Return the rate from the first batch that matched something on; NaN where there is none.
@@ -106,12 +113,12 @@ class Tally:
         Of tasks that Spark ran again, what the last attempt asked counts: the others tell nothing.
         """
         total = self.driver_traffic + self.task_traffic
-        per_batch = {name: number / max(len(self.marks), 1) for name, number in asdict(total).items()}
+        per_batch = {name: number / max(self.n_batches, 1) for name, number in asdict(total).items()}
         return {
             **asdict(total),
             "driver": asdict(self.driver_traffic),
             "tasks": asdict(self.task_traffic),
-            "batches": len(self.marks),
+            "batches": self.n_batches,
             "per_batch": per_batch,
         }
 

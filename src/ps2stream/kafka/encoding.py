@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import pyarrow as pa
@@ -15,11 +15,18 @@ from ps2stream.model.schemas import PUBLISH, SUBSCRIBE
 _CORNERS = ("min_lon", "min_lat", "max_lon", "max_lat")
 
 
-def records_of(topics: Topics, events: pa.RecordBatch) -> Iterator[Outgoing]:
-    """Write events (schema EVENTS); publications go to any partition, updates by their order."""
+def records_of(
+    topics: Topics, events: pa.RecordBatch, demands: Mapping[str, int] | None = None
+) -> Iterator[Outgoing]:
+    """Write events (schema EVENTS); publications go to any partition, updates by their order.
+
+    ``demands``: where in the order publications want to be, ``after`` a seq or ``as_of`` one.
+    """
+    wanted = demands or {}
     for event in events.to_pylist():
         if event["op"] == PUBLISH:
-            yield Outgoing(topics.publications, None, _json(event, "id", "lat", "lon", "text"))
+            names = ("id", "lat", "lon", "text", *wanted)
+            yield Outgoing(topics.publications, None, _json({**event, **wanted}, *names))
         else:
             yield Outgoing(topics.updates, 0, _update(event), event["id"].encode())
 

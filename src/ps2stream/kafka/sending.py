@@ -58,14 +58,16 @@ class AtomicSender:
     name: str
     _producer: Producer | None = None
 
-    def send(self, records: Iterable[Outgoing]) -> None:
-        """Return when brokers have all records."""
+    def send(self, records: Iterable[Outgoing]) -> list[tuple[int, int]]:
+        """Return partition and offset of each record when brokers have all."""
+        sending = _Sending(self.kafka.servers)
         with self.kafka.telling("write"):
             producer, self._producer = self._producer or self._opened(), None
             producer.begin_transaction()
             try:
                 for record in records:
-                    produce(producer, record)
+                    produce(producer, record, sending.told(sending.n_records))
+                    sending.n_records += 1
                 producer.commit_transaction(PATIENCE_S)
             except BaseException:
                 # Left open, it would hold up all readers until brokers abort it.
@@ -73,6 +75,7 @@ class AtomicSender:
                     producer.abort_transaction(_ABORT_S)
                 raise
             self._producer = producer  # one that failed is not used again
+        return sending.places()
 
     def _opened(self) -> Producer:
         # A name of its own: whoever else writes must not be fenced.

@@ -52,6 +52,7 @@ class Board:
     A role whose process was started again counts from zero: what earlier incarnations counted is added, so
     that totals never fall, and the start is a restart. What an earlier incarnation still says is ignored.
     Roles have to be heard of every second or so, changed or not: rates are taken between two of their words.
+    A board is made before its roles start: what they tell first is new.
     """
 
     def __init__(self, engine: str = "", clock: Callable[[], float] = time.monotonic) -> None:
@@ -68,7 +69,7 @@ class Board:
             for each in measures:
                 key = each.role, each.number
                 if key not in self._roles:
-                    self._roles[key] = _Role(each, now)
+                    self._roles[key] = _Role(each, now, max(self._started, now - WINDOW_S))
                 else:
                     self._roles[key].take(each, now)
 
@@ -94,12 +95,13 @@ class Board:
 class _Role:
     """What was heard of one role."""
 
-    def __init__(self, first: RoleMeasures, now: float) -> None:
+    def __init__(self, first: RoleMeasures, now: float, since: float) -> None:
+        """Begin with what a role tells first; it has counted that since some time, at the earliest."""
         self._newest = first
         self._before = _NOTHING  # of the incarnations before
         self._n_restarts = 0
         self._heard_at = now
-        self._history: deque[tuple[float, Totals]] = deque([(now, self._total())])
+        self._history: deque[tuple[float, Totals]] = deque([(since, _NOTHING), (now, self._total())])
 
     def take(self, measures: RoleMeasures, now: float) -> None:
         if measures.incarnation < self._newest.incarnation:

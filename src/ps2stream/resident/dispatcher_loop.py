@@ -22,6 +22,7 @@ from ps2stream.resident.reading import ReadPublications
 from ps2stream.resident.rejecting import rejected_sends
 from ps2stream.resident.reporting import Reporter
 from ps2stream.resident.routed import RoutedHeader, to_record
+from ps2stream.resident.trimming import Trimming
 from ps2stream.resident.wire import DISPATCHER, Place, Received, Send, Topic, Wire
 from ps2stream.roles.packets import ROUTED, fitting
 
@@ -62,6 +63,7 @@ class DispatcherLoop:
         }
         self._told = dict.fromkeys(range(config.settings.n_workers), BEFORE_ALL_SEQS)
         self._told_at = 0.0
+        self._trimming = Trimming(wire, config.trim_s)
         #: When positions began; what its predecessor would have answered, this one does.
         self._applied_at = deque([(time.monotonic(), self._horizon)] if note.applied else [])
         starts = {
@@ -87,6 +89,7 @@ class DispatcherLoop:
         if sends:
             self._commit(sends)
         self._role.forget(self._horizon)
+        self._trimming.when_due({})
         return not self._tail.is_stopped
 
     def _notes(self) -> tuple[DispatcherNote, dict[int, int], dict[int, int]]:

@@ -81,8 +81,10 @@ class JobFile:
         """Raise unless the state is of engines of this kind: they number events in ways of their own."""
         found = self.engine
         if found != engine:
+            words = {BATCHES: "--engine microbatch or inline"}
             raise StateError(
-                f"the state in {self.store.location()} is of a job by {found}; got one by {engine}. "
+                f"the state in {self.store.location()} was made by "
+                f"{words.get(found, f'--engine {found}')}; got {words.get(engine, f'--engine {engine}')}. "
                 "Use the same engine, or another state directory"
             )
 

@@ -66,6 +66,21 @@ def test_a_deployment_from_subscribing_to_matches(
     assert "starting" not in other.err
 
 
+def test_top_shows_what_the_job_has_done_and_left(subscribed: Run, home: Home) -> None:
+    done = subscribed(*RUN, "--metrics", "0")
+    assert done.code == 0, done.err
+    assert done.err.splitlines()[1].startswith("metrics at http://127.0.0.1:")
+    shown = subscribed("top", "--once").out
+    assert shown.startswith("THE JOB DOES NOT RUN (inline); figures of ")
+    assert "3 publications, 1 update, 3 matches, 0 rejected, 0 restarts" in shown
+    (board,) = subscribed("top", "--once", "--json").json()
+    job = board["job"]
+    assert (job["subscriptions"], job["lag_events"], job["position"]) == (1, {"journal": 0}, 4)
+    assert job["latency"]["n"] == 4, "the last word has all that was done"
+    roles = {(role["role"], role["number"]) for role in board["roles"]}
+    assert {("driver", 0), ("registrar", 0), ("worker", 0), ("worker", 1), ("merger", 0)} <= roles
+
+
 def test_state_and_output_may_be_in_a_store(
     subscribed: Run, home: Home, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

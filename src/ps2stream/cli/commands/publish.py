@@ -27,6 +27,7 @@ _EPILOG = """\
 examples:
   echo '{"lat": 48.14, "lon": 11.57, "text": "Smoke!"}' | ps2stream publish --json
   ps2stream publish --file quakes.geojson
+  ps2stream publish --file later.jsonl --kafka broker:9092 --after 786432
   tail -f sensors.jsonl | ps2stream publish --home /srv/alerts
 """
 
@@ -51,13 +52,22 @@ def add_parser(subparsers: Any) -> None:
         help='print a JSON line for each: {"line", "id", "seq"}, with "generated": true where the id is, '
         'or {"line", "rejected"}',
     )
+    group = parser.add_argument_group("where in the order, for 'ps2stream run --engine realtime'")
+    demands = group.add_mutually_exclusive_group()
+    demands.add_argument(
+        "--after", metavar="SEQ", type=int, help="match them after the update of this seq is seen"
+    )
+    demands.add_argument("--as-of", metavar="SEQ", type=int, help="match them as of the update of this seq")
     parser.set_defaults(run=run)
 
 
 def run(arguments: argparse.Namespace) -> int:
     with open_input(arguments.file, arguments.format) as source:
         from ps2stream.cli.record_input import take_document, take_lines
+        from ps2stream.deployment.deployment_events import Demands
         from ps2stream.deployment.intake import publications
 
         take = take_document if source.whole else take_lines
-        return take(publications(), home_from(arguments), source.descriptor, as_json=arguments.json)
+        demands = Demands(arguments.after, arguments.as_of)
+        home = home_from(arguments)
+        return take(publications(), home, source.descriptor, as_json=arguments.json, demands=demands)

@@ -146,10 +146,14 @@ class _Known(NamedTuple):
 
 def _known(arguments: argparse.Namespace, home: Home, state: State, events: DeploymentEvents) -> _Known:
     from ps2stream.adjusting.disk_sample import sample_on_disk
+    from ps2stream.deployment.decided_log import decided_log
 
     settings = _settings(arguments, home, state)
-    sample = sample_on_disk(events.newest(settings.sample_prefix_events), state.log, settings)
-    return _Known(settings, state.plan(), state.routing().older is not None, sample)
+    log = decided_log(home, state)
+    sample = sample_on_disk(events.newest(settings.sample_prefix_events), log, settings)
+    plans = log.plans()
+    assert plans is not None  # there is a job
+    return _Known(settings, plans.newest, plans.older is not None, sample)
 
 
 def _settings(arguments: argparse.Namespace, home: Home, state: State) -> Settings:

@@ -149,7 +149,7 @@ def run(arguments: argparse.Namespace) -> int:
 
     note("starting")
     is_resident = arguments.engine == REALTIME
-    meter = Meter(settings)
+    meter = Meter(settings, keeps_latencies=False)
     with (
         abrupt_interrupts() as interrupts,
         metrics_served(arguments, arguments.engine) as board,

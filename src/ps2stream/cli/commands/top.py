@@ -52,7 +52,10 @@ def add_parser(subparsers: Any) -> None:
     )
     parser.add_argument("--once", action="store_true", help="show the figures of now, and end")
     parser.add_argument(
-        "--interval", metavar="S", type=seconds, default=2.0, help="seconds between two looks (default: 2)"
+        "--interval",
+        metavar="S",
+        type=seconds,
+        help="seconds between two looks (default: as often as the job leaves figures, 2; in a store 5)",
     )
     add_home(parser)
     parser.add_argument("--json", action="store_true", help="print each look as one JSON object")
@@ -60,14 +63,16 @@ def add_parser(subparsers: Any) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
+    from ps2stream.deployment.board_keeper import interval_s
     from ps2stream.deployment.deployment import Deployment
 
     deployment = Deployment.of(existing_home(arguments))
+    every_s = interval_s(deployment.home) if arguments.interval is None else arguments.interval
     try:
         with _shown(arguments) as show:
             show(_look(deployment))
             while not arguments.once:
-                time.sleep(max(arguments.interval, _SHORTEST_S))
+                time.sleep(max(every_s, _SHORTEST_S))
                 show(_look(deployment))
     except KeyboardInterrupt as interrupt:
         # Ctrl-C is the ordinary way to end it, so it is no failure.
