@@ -22,7 +22,7 @@ from ps2stream.resident.dispatcher_loop import DispatcherLoop
 from ps2stream.resident.entries import first_entry
 from ps2stream.resident.files import FIRST_SNAPSHOT, RoleFiles
 from ps2stream.resident.memory_wire import MemoryTopics, MemoryWire
-from ps2stream.resident.notes import WorkerNote, note_from_bytes
+from ps2stream.resident.notes import DispatcherNote, RegistrarNote, WorkerNote, note_from_bytes
 from ps2stream.resident.reading import given_packet
 from ps2stream.resident.registrar_loop import RegistrarLoop
 from ps2stream.resident.wire import DISPATCHER, REGISTRAR, WORKER, Place, Received, RoleName, Send, Topic
@@ -223,11 +223,34 @@ class Rig:
 
     def is_over(self) -> bool:
         """Say whether every worker knows that nothing will come to it any more."""
+        if not self.config.has_given_order:
+            return self._is_read()
         notes = self.topics.notes(WORKER)
         n_dispatchers = self.config.settings.n_dispatchers
         horizons = [note_from_bytes(WorkerNote, note).horizons for note in notes.values()]
         return len(notes) == self.config.settings.n_workers and all(
             all(each.get(number, 0) > THE_END for number in range(n_dispatchers)) for each in horizons
+        )
+
+    def _is_read(self) -> bool:
+        """Say whether every role has noted that it has read all there is."""
+        updates = note_from_bytes(RegistrarNote, self.topics.notes(REGISTRAR).get(0)).updates
+        done: dict[int, int] = {}
+        for said in self.topics.notes(DISPATCHER).values():
+            for partition, offset in note_from_bytes(DispatcherNote, said).publications.items():
+                done[partition] = max(offset, done.get(partition, 0))
+        routed = self.topics.notes(WORKER)
+        return (
+            updates == self.topics.end(Place(Topic.UPDATES))
+            and all(
+                done.get(number, 0) == self.topics.end(Place(Topic.PUBLICATIONS, number))
+                for number in range(self.topics.n_partitions[Topic.PUBLICATIONS])
+            )
+            and all(
+                note_from_bytes(WorkerNote, routed.get(number)).routed
+                == self.topics.end(Place(Topic.ROUTED, number))
+                for number in range(self.config.settings.n_workers)
+            )
         )
 
     def matches(self) -> list[tuple[str, int, str, int]]:
