@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections import Counter, deque
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import pyarrow as pa
 
@@ -17,7 +17,7 @@ from ps2stream.resident.config import RoleConfig
 from ps2stream.resident.dispatcher import ResidentDispatcher, RoutingAt
 from ps2stream.resident.log_tail import LOG, LogTail
 from ps2stream.resident.notes import DispatcherNote, note_from_bytes, note_to_bytes
-from ps2stream.resident.positions import position_after
+from ps2stream.resident.positions import NOTHING_YET, position_after
 from ps2stream.resident.reading import ReadPublications
 from ps2stream.resident.rejecting import rejected_sends
 from ps2stream.resident.reporting import Reporter
@@ -55,7 +55,8 @@ class DispatcherLoop:
         self._role.follow(self._tail.snapshot)
         n_partitions, n_dispatchers = len(wire.ends(Topic.PUBLICATIONS)), config.settings.n_dispatchers
         note, done, uptos = self._notes()
-        self._caught_up, self._horizon = note.applied, note.horizon
+        self._caught_up = note.applied
+        self._horizon = max(note.horizon, self._tail.snapshot.horizon)
         self._partitions = {
             each: _Partition(done.get(each, 0), uptos.get(each, BEFORE_ALL_SEQS))
             for each in range(number, n_partitions, n_dispatchers)
@@ -64,7 +65,7 @@ class DispatcherLoop:
         self._told_at = 0.0
         self._trimming = Trimming(wire, config.trim_s)
         #: When positions began; what its predecessor would have answered, this one does.
-        self._applied_at = deque([(time.monotonic(), note.horizon)] if note.applied else [])
+        self._applied_at = deque([(time.monotonic(), self._horizon)] if note.applied else [])
         starts = {
             Place(Topic.PUBLICATIONS, each): self._partitions[each].next_offset for each in self._partitions
         }
@@ -94,23 +95,29 @@ class DispatcherLoop:
     def _notes(self) -> tuple[DispatcherNote, dict[int, int], dict[int, int]]:
         """Return the note of this dispatcher's predecessor, and how far any has got in each partition.
 
-        There may have been more or fewer of them before; offsets only rise.
+        There may have been more or fewer of them before: a partition may come from any of them. Offsets only
+        rise, and positions must not fall, so all of the log is waited for that any of them knew.
         """
         done: dict[int, int] = {}
         uptos: dict[int, int] = {}
-        mine = DispatcherNote()
+        mine, applied = DispatcherNote(), NOTHING_YET
         for number, said in self._wire.notes(DISPATCHER).items():
             note = note_from_bytes(DispatcherNote, said)
             if number == self.number:
                 mine = note
+            applied = max(applied, note.applied)
             for partition, offset in note.publications.items():
                 done[partition] = max(done.get(partition, 0), offset)
             for partition, upto in note.uptos.items():
                 uptos[partition] = max(uptos.get(partition, BEFORE_ALL_SEQS), upto)
-        return mine, done, uptos
+        return replace(mine, applied=applied), done, uptos
 
     def _is_ready(self) -> bool:
-        return any(each.records for each in self._partitions.values()) and self._is_caught_up
+        """Say whether something can be routed that has come."""
+        waiting = [each for each in self._partitions.values() if each.records]
+        return self._is_caught_up and any(
+            each.read is None or each.read.needs <= self._role.applied for each in waiting
+        )
 
     @property
     def _is_caught_up(self) -> bool:

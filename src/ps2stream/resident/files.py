@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import io
 import uuid
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 
 import pyarrow as pa
@@ -58,6 +58,9 @@ class RoleFiles:
         assert entry is not None  # a snapshot has one part
         return entry
 
-    def keep(self, keys: Collection[str]) -> None:
-        """Remove all but some files."""
-        self.store.delete(*(key for key in self.store.list() if key not in keys))
+    def keys(self) -> list[str]:
+        return self.store.list()
+
+    def keep(self, keys: Collection[str], known: Iterable[str]) -> None:
+        """Remove all but some of the files that are known."""
+        self.store.delete(*(key for key in known if key not in keys))

@@ -158,10 +158,12 @@ class RegistrarLoop:
         snapshot = self._role.snapshot(horizon)
         key = self._config.files.write_snapshot(snapshot)
         before = self._note
+        known = self._config.files.keys()
         self._note = replace(before, snapshot=key, log=self._log_end, snapshot_before=before.snapshot)
         self._commit([])
         plans = [place.key for place in snapshot.routing.parts]
-        self._config.files.keep([key, before.snapshot, *plans, *self._plans_of(before.snapshot)])
+        # Only what was there before the commit: if somebody has taken over since, newer files are theirs.
+        self._config.files.keep([key, before.snapshot, *plans, *self._plans_of(before.snapshot)], known)
         self._wire.trim({LOG: before.log})
 
     def _plans_of(self, snapshot: str) -> list[str]:
