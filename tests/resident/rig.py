@@ -4,19 +4,14 @@ from __future__ import annotations
 
 import json
 import random
-<<<<<<< HEAD
-from collections.abc import Iterator, Sequence
-=======
 from collections import deque
 from collections.abc import Callable, Sequence
->>>>>>> faults
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 import pyarrow as pa
 
-from ps2stream.adjusting.controller import Adjusted, Controller, Observed
-from ps2stream.balance.adjustments import Adjustment
+from ps2stream.adjusting.controller import Controller
 from ps2stream.config import Settings
 from ps2stream.errors import MissingError, StateError
 from ps2stream.model.events import in_order, split
@@ -33,12 +28,8 @@ from ps2stream.resident.registrar_loop import RegistrarLoop
 from ps2stream.resident.wire import DISPATCHER, REGISTRAR, WORKER, Place, Received, RoleName, Send, Topic
 from ps2stream.resident.worker_loop import WorkerLoop
 from ps2stream.roles.packets import decode
-from ps2stream.roles.registrar import Registrar
-from ps2stream.roles.worker_host import WorkerHost
 from ps2stream.store.memory import MemoryStore
 
-#: The share of steps before which something is poured.
-_POUR = 0.2
 #: Behind all events of a log that is over.
 THE_END = AFTER_ALL_SEQS - 2
 #: No log of these tests takes so many.
@@ -79,25 +70,6 @@ class PatchyWire(MemoryWire):
 
 #: Workers by the partition and the offset of what they delivered.
 Writers = dict[tuple[int, int], int]
-
-
-@dataclass
-class Restless:
-    """A controller that asks another one anew every time, whatever it said before."""
-
-    controller: Controller
-    n_asked: int = 0
-
-    def observe(self, observed: Observed) -> Adjustment | None:
-        return self.controller.observe(observed)
-
-    def completed(self, record: Adjustment) -> None:
-        self.controller.completed(record)
-
-    def adjust(self, batch_id: int, registrar: Registrar, hosts: Sequence[WorkerHost]) -> Adjusted | None:
-        self.n_asked += 1
-        adjusted = self.controller.adjust(self.n_asked, registrar, hosts)
-        return adjusted and adjusted._replace(record=replace(adjusted.record, batch_id=batch_id))
 
 
 @dataclass
@@ -148,7 +120,7 @@ class Rig:
             Topic.ROUTED: settings.n_workers,
             Topic.MATCHES: 2,
         }
-        return cls(config, MemoryTopics(partitions), controller and Restless(controller), seed)
+        return cls(config, MemoryTopics(partitions), controller, seed)
 
     @property
     def roles(self) -> list[RoleName]:
@@ -170,17 +142,12 @@ class Rig:
         else:
             self.loops[role] = WorkerLoop(role.number, wire, self.config)
 
-    def pour(self, events: pa.Table) -> None:
-        """Send all events at once."""
-        for _ in self.pouring(events):
-            pass
-
-    def pouring(self, events: pa.Table) -> Iterator[None]:
-        """Send events in their own order, a few at a time; chance chooses partitions of publications."""
+    def pour(self, events: pa.Table, *, is_last: bool = True, high_water: int = BEFORE_ALL_SEQS) -> None:
+        """Send events in their own order, packets of publications to partitions by chance."""
         dice = random.Random(self.seed)
         n = self.topics.n_partitions[Topic.PUBLICATIONS]
         batch = events.select(EVENTS.names).combine_chunks().to_batches()
-        kept, _, _ = in_order(batch[0] if batch else empty(EVENTS), BEFORE_ALL_SEQS)
+        kept, _, _ = in_order(batch[0] if batch else empty(EVENTS), high_water)
         start = 0
         while start < kept.num_rows:
             size = dice.choice((1, 1, 1, 2, 5, 12))
@@ -191,24 +158,6 @@ class Rig:
             self._will_append(Place(Topic.UPDATES), given_packet(updates, upto))
             if publications.num_rows:
                 partition = Place(Topic.PUBLICATIONS, dice.randrange(n))
-<<<<<<< HEAD
-                self.topics.append(partition, given_packet(publications, upto))
-            yield
-        self.topics.append(Place(Topic.UPDATES), given_packet(empty(UPDATES), THE_END))
-        for number in range(n):
-            self.topics.append(Place(Topic.PUBLICATIONS, number), given_packet(empty(PUBLICATIONS), THE_END))
-
-    def run(self, death: float = 0.0, pouring: Iterator[None] | None = None, most: int = 20_000) -> None:
-        """Step roles by chance until all that is poured has passed them; each may die at a step."""
-        dice = random.Random(self.seed + 1)
-        for role in self.roles:
-            if role not in self.loops:
-                self.start(role)
-        for _ in range(most):
-            if dice.random() < _POUR:
-                next(pouring or iter(()), None)
-            if self.is_over():
-=======
                 self._will_append(partition, given_packet(publications, upto))
         if is_last:
             self._will_append(Place(Topic.UPDATES), given_packet(empty(UPDATES), THE_END))
@@ -237,7 +186,6 @@ class Rig:
                     if self.coming:
                         self.coming.popleft()()
             elif self.is_over():
->>>>>>> faults
                 return
             role = dice.choice(self.roles)
             if dice.random() < death:

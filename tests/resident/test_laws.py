@@ -38,18 +38,11 @@ def test_any_log_gives_what_the_oracle_says_through_adjustments_and_deaths(
     chosen = Settings(n_workers=n_workers, n_dispatchers=n_dispatchers, partitioner=partitioner)
     chaos = Restless(seed, one_batch(events))
     rig = Rig.of(chosen, one_batch(events), controller=chaos, seed=seed)
-    rig.run(death, rig.pouring(events))
+    rig.pour(events)
+    rig.run(death)
     assert_as_the_oracle_says(rig, events)
 
 
-<<<<<<< HEAD
-@pytest.mark.parametrize("seed", range(3))
-def test_a_long_log_gives_what_the_oracle_says_through_all_kinds_of_adjustments(seed: int) -> None:
-    events = random_events(1_500, seed=seed, publication_share=0.6)
-    chaos = Chaos(seed, one_batch(events))
-    rig = Rig.of(Settings(n_workers=4, n_dispatchers=2), one_batch(events), controller=chaos, seed=seed)
-    rig.run(0.01, rig.pouring(events))
-=======
 def test_a_long_log_gives_what_the_oracle_says_through_all_kinds_of_adjustments() -> None:
     made: set[str] = set()
     n_deaths = 0
@@ -74,5 +67,4 @@ def test_another_number_of_dispatchers_goes_on_where_others_were() -> None:
         rig.run(n_steps=150)
         rig.restart(replace(rig.config.settings, n_dispatchers=n_dispatchers))
     rig.run()
->>>>>>> faults
     assert_as_the_oracle_says(rig, events)
