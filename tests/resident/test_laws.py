@@ -7,13 +7,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from laws.chaos import Chaos
 from laws.engines import one_batch
 from ps2stream.config import Settings
 from ps2stream.partitioning import PARTITIONERS
 from ps2stream.testing import oracle
 from ps2stream.testing.generators import random_events
-from resident.rig import Rig
+from resident.rig import Restless, Rig
 from strategies import event_logs
 
 
@@ -35,7 +34,7 @@ def test_any_log_gives_what_the_oracle_says_through_adjustments_and_deaths(
     events: pa.Table, n_workers: int, n_dispatchers: int, partitioner: str, death: float, seed: int
 ) -> None:
     chosen = Settings(n_workers=n_workers, n_dispatchers=n_dispatchers, partitioner=partitioner)
-    chaos = Chaos(seed, one_batch(events))
+    chaos = Restless(seed, one_batch(events))
     rig = Rig.of(chosen, one_batch(events), controller=chaos, seed=seed)
     rig.pour(events)
     rig.run(death)
@@ -45,7 +44,7 @@ def test_any_log_gives_what_the_oracle_says_through_adjustments_and_deaths(
 @pytest.mark.parametrize("seed", range(3))
 def test_a_long_log_gives_what_the_oracle_says_through_all_kinds_of_adjustments(seed: int) -> None:
     events = random_events(1_500, seed=seed, publication_share=0.6)
-    chaos = Chaos(seed, one_batch(events))
+    chaos = Restless(seed, one_batch(events))
     rig = Rig.of(Settings(n_workers=4, n_dispatchers=2), one_batch(events), controller=chaos, seed=seed)
     rig.pour(events)
     rig.run(death=0.01)
