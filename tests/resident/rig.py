@@ -194,10 +194,25 @@ class Rig:
                     self._die_at_commit(role, is_done=dice.random() < 0.5)
                 self.start(role)
             else:
-                self._step(role)
+                self.step(role)
         assert n_steps is not None, "the roles did not get on"
 
-    def _step(self, role: RoleName) -> None:
+    def arrive(self, topic: Topic, *objects: dict[str, Any], partition: int = 0) -> list[int]:
+        """Send events as any producer would, a record each; return their offsets."""
+        place = Place(topic, partition)
+        return [self.topics.append(place, json.dumps(each).encode()) for each in objects]
+
+    def stop(self) -> None:
+        self.topics.append(Place(Topic.CONTROL), f"stop {self.config.run}".encode())
+
+    def settle(self, n_rounds: int = 4) -> None:
+        """Step all roles in turn, some times, so that whatever was sent has passed them."""
+        for role in self.roles * n_rounds:
+            if role not in self.loops:
+                self.start(role)
+            self.step(role)
+
+    def step(self, role: RoleName) -> None:
         """Step a role; one that is left behind by what was trimmed fails, and is started again."""
         try:
             self.loops[role].step(0.0)
