@@ -168,8 +168,9 @@ class Rig:
     def _will_append(self, place: Place, value: bytes) -> None:
         self.coming.append(lambda: self.topics.append(place, value))
 
-    def restart(self, settings: Settings) -> None:
-        """End all roles; others will go on by settings of their own."""
+    def restart(self, n_dispatchers: int) -> None:
+        """End all roles; as many dispatchers as are told go on with the others."""
+        settings = replace(self.config.settings, n_dispatchers=n_dispatchers)
         self.config = replace(self.config, settings=settings)
         self.loops.clear()
 
@@ -177,9 +178,6 @@ class Rig:
         """Step roles by chance, any number of times until all has passed them; each may die at a step."""
         dice = random.Random(f"{self.seed} {self.n_runs}")
         self.n_runs += 1
-        for role in self.roles:
-            if role not in self.loops:
-                self.start(role)
         for _ in range(n_steps or _MOST_STEPS):
             if self.coming:
                 for _ in range(dice.choice((0, 0, 0, 0, 1, 2))):
@@ -188,7 +186,9 @@ class Rig:
             elif self.is_over():
                 return
             role = dice.choice(self.roles)
-            if dice.random() < death:
+            if role not in self.loops:
+                self.start(role)
+            elif dice.random() < death:
                 self.n_deaths += 1
                 if dice.random() < 0.5:  # amid a step: when it would commit, or when it has
                     self._die_at_commit(role, is_done=dice.random() < 0.5)
