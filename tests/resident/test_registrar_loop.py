@@ -13,7 +13,6 @@ from ps2stream.resident.entries import EntryKind, EntryReader
 from ps2stream.resident.memory_wire import MemoryWire
 from ps2stream.resident.notes import RegistrarNote, note_from_bytes
 from ps2stream.resident.positions import update_seq
-from ps2stream.resident.registrar_loop import RegistrarLoop
 from ps2stream.resident.wire import REGISTRAR, Place, RoleName, Topic
 from resident.rig import Rig
 

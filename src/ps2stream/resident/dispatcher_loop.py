@@ -89,16 +89,20 @@ class DispatcherLoop:
         return not self._tail.is_stopped
 
     def _notes(self) -> tuple[DispatcherNote, dict[int, int], dict[int, int]]:
-        """Return the note of this dispatcher's predecessor, and how far any has got in each partition.
+        """Return the note to go on from, and how far any dispatcher has got in each partition.
 
-        There may have been more or fewer of them before; offsets only rise.
+        There may have been more or fewer of them before, and partitions may have been others': what comes
+        arrives behind all that any of them has placed. Where events bring their order, each goes by its own.
         """
         done: dict[int, int] = {}
         uptos: dict[int, int] = {}
         mine = DispatcherNote()
         for number, said in self._wire.notes(DISPATCHER).items():
             note = note_from_bytes(DispatcherNote, said)
-            if number == self.number:
+            if not self._order.is_given:
+                applied, horizon = max(mine.applied, note.applied), max(mine.horizon, note.horizon)
+                mine = DispatcherNote(applied=applied, horizon=horizon)
+            elif number == self.number:
                 mine = note
             for partition, offset in note.publications.items():
                 done[partition] = max(done.get(partition, 0), offset)
@@ -107,7 +111,11 @@ class DispatcherLoop:
         return mine, done, uptos
 
     def _is_ready(self) -> bool:
-        return any(each.records for each in self._partitions.values()) and self._is_caught_up
+        """Say whether there is something to do; what waits for the log waits for the next record, too."""
+        return self._is_caught_up and any(
+            each.records and (each.read is None or each.read.needs <= self._role.applied)
+            for each in self._partitions.values()
+        )
 
     @property
     def _is_caught_up(self) -> bool:
