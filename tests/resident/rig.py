@@ -33,7 +33,7 @@ from ps2stream.store.memory import MemoryStore
 #: Behind all events of a log that is over.
 THE_END = AFTER_ALL_SEQS - 2
 #: Where chance does not decide: so much comes to a role at once.
-_AT_ONCE = {Topic.UPDATES: 2, Topic.PUBLICATIONS: 2, Topic.LOG: 2, Topic.ROUTED: 4}
+_AT_ONCE: dict[str, int] = {Topic.UPDATES: 2, Topic.PUBLICATIONS: 2, Topic.LOG: 2, Topic.ROUTED: 4}
 #: No log of these tests takes so many.
 _MOST_STEPS = 50_000
 

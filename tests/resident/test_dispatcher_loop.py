@@ -14,7 +14,7 @@ from ps2stream.resident.memory_wire import MemoryWire
 from ps2stream.resident.notes import DispatcherNote, note_from_bytes
 from ps2stream.resident.positions import last_update_seq, position_after, update_seq
 from ps2stream.resident.routed import RoutedHeader, from_record
-from ps2stream.resident.wire import DISPATCHER, REGISTRAR, Place, RoleName, Topic
+from ps2stream.resident.wire import DISPATCHER, REGISTRAR, Place, Received, RoleName, Topic
 from resident.rig import Rig
 
 ME = RoleName(DISPATCHER)
@@ -125,7 +125,12 @@ def test_a_dispatcher_that_has_to_wait_for_the_log_sleeps() -> None:
     rig.settle()
     asked: list[float] = []
     wire: Any = rig.loops[ME]._wire
-    wire.poll = lambda timeout_s: (asked.append(timeout_s), [])[1]
+
+    def poll(timeout_s: float) -> list[Received]:
+        asked.append(timeout_s)
+        return []
+
+    wire.poll = poll
     rig.loops[ME].step(0.05)
     assert asked == [0.05]
 
