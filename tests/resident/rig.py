@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import json
 import random
-from collections.abc import Iterator, Sequence
+from collections import deque
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 import pyarrow as pa
 
-from ps2stream.adjusting.controller import Adjusted, Controller, Observed
-from ps2stream.balance.adjustments import Adjustment
+from ps2stream.adjusting.controller import Controller
 from ps2stream.config import Settings
+from ps2stream.errors import MissingError, StateError
 from ps2stream.model.events import in_order, split
 from ps2stream.model.schemas import AFTER_ALL_SEQS, BEFORE_ALL_SEQS, EVENTS, PUBLICATIONS, UPDATES, empty
 from ps2stream.planning.first_plan import first_plan
@@ -21,43 +22,56 @@ from ps2stream.resident.dispatcher_loop import DispatcherLoop
 from ps2stream.resident.entries import first_entry
 from ps2stream.resident.files import FIRST_SNAPSHOT, RoleFiles
 from ps2stream.resident.memory_wire import MemoryTopics, MemoryWire
-from ps2stream.resident.notes import WorkerNote, note_from_bytes
+from ps2stream.resident.notes import DispatcherNote, RegistrarNote, WorkerNote, note_from_bytes
 from ps2stream.resident.reading import given_packet
 from ps2stream.resident.registrar_loop import RegistrarLoop
-from ps2stream.resident.wire import DISPATCHER, REGISTRAR, WORKER, Place, RoleName, Topic
+from ps2stream.resident.wire import DISPATCHER, REGISTRAR, WORKER, Place, Received, RoleName, Send, Topic
 from ps2stream.resident.worker_loop import WorkerLoop
 from ps2stream.roles.packets import decode
-from ps2stream.roles.registrar import Registrar
-from ps2stream.roles.worker_host import WorkerHost
 from ps2stream.store.memory import MemoryStore
 
-#: The share of steps before which something is poured.
-_POUR = 0.2
 #: Behind all events of a log that is over.
 THE_END = AFTER_ALL_SEQS - 2
+#: Where chance does not decide: so much comes to a role at once.
+_AT_ONCE: dict[str, int] = {Topic.UPDATES: 2, Topic.PUBLICATIONS: 2, Topic.LOG: 2, Topic.ROUTED: 4}
+#: No log of these tests takes so many.
+_MOST_STEPS = 50_000
 
 
 class DeadError(Exception):
     """Stand for the end of a process."""
 
 
-@dataclass
-class Restless:
-    """A controller that asks another one anew every time, whatever it said before."""
+class PatchyWire(MemoryWire):
+    """A wire on which places come as they like, each in its order: as from brokers.
 
-    controller: Controller
-    n_asked: int = 0
+    ``writers``: who wrote which record of a topic, where that is asked for later.
+    """
 
-    def observe(self, observed: Observed) -> Adjustment | None:
-        return self.controller.observe(observed)
+    def __init__(self, topics: MemoryTopics, role: RoleName, dice: random.Random, writers: Writers) -> None:
+        super().__init__(topics, role)
+        self._dice, self._writers = dice, writers
 
-    def completed(self, record: Adjustment) -> None:
-        self.controller.completed(record)
+    def commit(self, sends: Sequence[Send], note: bytes) -> list[int]:
+        offsets = super().commit(sends, note)
+        for send, offset in zip(sends, offsets, strict=True):
+            if send.place.topic == Topic.MATCHES:
+                self._writers[send.place.partition, offset] = self._role.number
+        return offsets
 
-    def adjust(self, batch_id: int, registrar: Registrar, hosts: Sequence[WorkerHost]) -> Adjusted | None:
-        self.n_asked += 1
-        adjusted = self.controller.adjust(self.n_asked, registrar, hosts)
-        return adjusted and adjusted._replace(record=replace(adjusted.record, batch_id=batch_id))
+    def _taken(self) -> list[Received]:
+        received = []
+        for place, start in self._next.items():
+            if self._dice.random() < 0.5:
+                found = self.read(place, start)
+                received += found[: self._dice.choice((1, 3, len(found)))]
+        for record in received:
+            self._next[record.place] = record.offset + 1
+        return received
+
+
+#: Workers by the partition and the offset of what they delivered.
+Writers = dict[tuple[int, int], int]
 
 
 @dataclass
@@ -70,6 +84,17 @@ class Rig:
     seed: int = 0
     loops: dict[RoleName, Any] = field(default_factory=dict)
     n_deaths: int = 0
+    n_runs: int = 0
+    writers: Writers = field(default_factory=dict)
+    #: What clients will do, one after the other, while roles run.
+    coming: deque[Callable[[], object]] = field(default_factory=deque)
+    #: Whether chance decides what comes to a role when.
+    is_patchy: bool = True
+
+    def steadily(self) -> Rig:
+        """Let what was sent come at once, a few records at a time."""
+        self.is_patchy = False
+        return self
 
     @classmethod
     def of(
@@ -82,6 +107,7 @@ class Rig:
         given: bool = True,
         seed: int = 0,
         snapshot_every: int = 40,
+        as_of_s: float = 0.0,
     ) -> Rig:
         files = RoleFiles(MemoryStore())
         files.write_snapshot(first_entry(files.write_plan(first_plan(sample, settings))), FIRST_SNAPSHOT)
@@ -94,7 +120,8 @@ class Rig:
             report_s=0.0,
             heartbeat_s=0.0,
             trim_s=0.0,
-            as_of_s=0.0,
+            as_of_s=as_of_s,
+            most_events=50,
             snapshot_every=snapshot_every,
         )
         partitions = {
@@ -102,7 +129,7 @@ class Rig:
             Topic.ROUTED: settings.n_workers,
             Topic.MATCHES: 2,
         }
-        return cls(config, MemoryTopics(partitions), controller and Restless(controller), seed)
+        return cls(config, MemoryTopics(partitions), controller, seed)
 
     @property
     def roles(self) -> list[RoleName]:
@@ -115,7 +142,12 @@ class Rig:
 
     def start(self, role: RoleName) -> None:
         """Start a role, or start it again in the place of the one before."""
-        wire = MemoryWire(self.topics, role)
+        dice = random.Random(f"{self.seed} {role} {self.n_deaths}")
+        wire: MemoryWire = (
+            PatchyWire(self.topics, role, dice, self.writers)
+            if self.is_patchy
+            else MemoryWire(self.topics, role, _AT_ONCE)
+        )
         if role.kind == REGISTRAR:
             self.loops[role] = RegistrarLoop(wire, self.config, self.controller)
         elif role.kind == DISPATCHER:
@@ -123,53 +155,83 @@ class Rig:
         else:
             self.loops[role] = WorkerLoop(role.number, wire, self.config)
 
-    def pour(self, events: pa.Table) -> None:
-        """Send all events at once."""
-        for _ in self.pouring(events):
-            pass
-
-    def pouring(self, events: pa.Table) -> Iterator[None]:
-        """Send events in their own order, a few at a time; chance chooses partitions of publications."""
+    def pour(self, events: pa.Table, *, is_last: bool = True, high_water: int = BEFORE_ALL_SEQS) -> None:
+        """Send events in their own order, packets of publications to partitions by chance."""
         dice = random.Random(self.seed)
         n = self.topics.n_partitions[Topic.PUBLICATIONS]
         batch = events.select(EVENTS.names).combine_chunks().to_batches()
-        kept, _, _ = in_order(batch[0] if batch else empty(EVENTS), BEFORE_ALL_SEQS)
+        kept, _, _ = in_order(batch[0] if batch else empty(EVENTS), high_water)
         start = 0
         while start < kept.num_rows:
-            size = dice.randint(1, 12)
+            size = dice.choice((1, 1, 1, 2, 5, 12))
             part = kept.slice(start, size)
             start += size
             publications, updates = split(part)
             upto = int(part.column("seq")[-1].as_py())
-            self.topics.append(Place(Topic.UPDATES), given_packet(updates, upto))
+            self._will_append(Place(Topic.UPDATES), given_packet(updates, upto))
             if publications.num_rows:
                 partition = Place(Topic.PUBLICATIONS, dice.randrange(n))
-                self.topics.append(partition, given_packet(publications, upto))
-            yield
-        self.topics.append(Place(Topic.UPDATES), given_packet(empty(UPDATES), THE_END))
-        for number in range(n):
-            self.topics.append(Place(Topic.PUBLICATIONS, number), given_packet(empty(PUBLICATIONS), THE_END))
+                self._will_append(partition, given_packet(publications, upto))
+        if is_last:
+            self._will_append(Place(Topic.UPDATES), given_packet(empty(UPDATES), THE_END))
+            for number in range(n):
+                end = given_packet(empty(PUBLICATIONS), THE_END)
+                self._will_append(Place(Topic.PUBLICATIONS, number), end)
 
-    def run(self, death: float = 0.0, pouring: Iterator[None] | None = None, most: int = 20_000) -> None:
-        """Step roles by chance until all that is poured has passed them; each may die at a step."""
-        dice = random.Random(self.seed + 1)
-        for role in self.roles:
-            if role not in self.loops:
-                self.start(role)
-        for _ in range(most):
-            if dice.random() < _POUR:
-                next(pouring or iter(()), None)
-            if self.is_over():
+    def _will_append(self, place: Place, value: bytes) -> None:
+        self.coming.append(lambda: self.topics.append(place, value))
+
+    def restart(self, n_dispatchers: int) -> None:
+        """End all roles; as many dispatchers as are told go on with the others."""
+        settings = replace(self.config.settings, n_dispatchers=n_dispatchers)
+        self.config = replace(self.config, settings=settings)
+        self.loops.clear()
+
+    def run(self, death: float = 0.0, n_steps: int | None = None) -> None:
+        """Step roles by chance, any number of times until all has passed them; each may die at a step."""
+        dice = random.Random(f"{self.seed} {self.n_runs}")
+        self.n_runs += 1
+        for _ in range(n_steps or _MOST_STEPS):
+            if self.coming:
+                for _ in range(dice.choice((0, 0, 0, 0, 1, 2))):
+                    if self.coming:
+                        self.coming.popleft()()
+            elif self.is_over():
                 return
             role = dice.choice(self.roles)
-            if dice.random() < death:
+            if role not in self.loops:
+                self.start(role)
+            elif dice.random() < death:
                 self.n_deaths += 1
                 if dice.random() < 0.5:  # amid a step: when it would commit, or when it has
                     self._die_at_commit(role, is_done=dice.random() < 0.5)
                 self.start(role)
             else:
-                self.loops[role].step(0.0)
-        raise AssertionError("the roles did not get on")
+                self.step(role)
+        assert n_steps is not None, "the roles did not get on"
+
+    def arrive(self, topic: Topic, *objects: dict[str, Any], partition: int = 0) -> list[int]:
+        """Send events as any producer would, a record each; return their offsets."""
+        place = Place(topic, partition)
+        return [self.topics.append(place, json.dumps(each).encode()) for each in objects]
+
+    def stop(self) -> None:
+        self.topics.append(Place(Topic.CONTROL), f"stop {self.config.run}".encode())
+
+    def settle(self, n_rounds: int = 4) -> None:
+        """Step all roles in turn, some times, so that whatever was sent has passed them."""
+        for role in self.roles * n_rounds:
+            if role not in self.loops:
+                self.start(role)
+            self.step(role)
+
+    def step(self, role: RoleName) -> None:
+        """Step a role; one that is left behind by what was trimmed fails, and is started again."""
+        try:
+            self.loops[role].step(0.0)
+        except (StateError, MissingError):
+            self.n_deaths += 1
+            self.start(role)
 
     def _die_at_commit(self, role: RoleName, *, is_done: bool) -> None:
         wire = self.loops[role]._wire
@@ -189,11 +251,34 @@ class Rig:
 
     def is_over(self) -> bool:
         """Say whether every worker knows that nothing will come to it any more."""
+        if not self.config.has_given_order:
+            return self._is_read()
         notes = self.topics.notes(WORKER)
         n_dispatchers = self.config.settings.n_dispatchers
         horizons = [note_from_bytes(WorkerNote, note).horizons for note in notes.values()]
         return len(notes) == self.config.settings.n_workers and all(
-            len(each) >= n_dispatchers and min(each.values()) > THE_END for each in horizons
+            all(each.get(number, 0) > THE_END for number in range(n_dispatchers)) for each in horizons
+        )
+
+    def _is_read(self) -> bool:
+        """Say whether every role has noted that it has read all there is."""
+        updates = note_from_bytes(RegistrarNote, self.topics.notes(REGISTRAR).get(0)).updates
+        done: dict[int, int] = {}
+        for said in self.topics.notes(DISPATCHER).values():
+            for partition, offset in note_from_bytes(DispatcherNote, said).publications.items():
+                done[partition] = max(offset, done.get(partition, 0))
+        routed = self.topics.notes(WORKER)
+        return (
+            updates == self.topics.end(Place(Topic.UPDATES))
+            and all(
+                done.get(number, 0) == self.topics.end(Place(Topic.PUBLICATIONS, number))
+                for number in range(self.topics.n_partitions[Topic.PUBLICATIONS])
+            )
+            and all(
+                note_from_bytes(WorkerNote, routed.get(number)).routed
+                == self.topics.end(Place(Topic.ROUTED, number))
+                for number in range(self.config.settings.n_workers)
+            )
         )
 
     def matches(self) -> list[tuple[str, int, str, int]]:

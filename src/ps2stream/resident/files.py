@@ -58,6 +58,9 @@ class RoleFiles:
         assert entry is not None  # a snapshot has one part
         return entry
 
-    def keep(self, keys: Collection[str]) -> None:
-        """Remove all but some files."""
-        self.store.delete(*(key for key in self.store.list() if key not in keys))
+    def all_but(self, keys: Collection[str]) -> list[str]:
+        """Return the keys of all files but some."""
+        return [key for key in self.store.list() if key not in keys]
+
+    def remove(self, keys: Collection[str]) -> None:
+        self.store.delete(*keys)

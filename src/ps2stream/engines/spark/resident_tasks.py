@@ -68,6 +68,8 @@ class RoleTask:
         warm()
         wire = KafkaWire(self.topics, role)
         try:
+            # Taken over since: nobody would fence a dispatcher of whom there are fewer now.
+            self.state.check_epoch()
             if role.kind == REGISTRAR:
                 self._run_registrar(wire)
             else:
