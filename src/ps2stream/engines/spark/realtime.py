@@ -42,8 +42,8 @@ from ps2stream.partitioning.plan import Plan
 from ps2stream.resident.config import RoleConfig
 from ps2stream.resident.entries import first_entry
 from ps2stream.resident.files import FIRST_SNAPSHOT, RoleFiles
-from ps2stream.resident.wire import DISPATCHER
 from ps2stream.resident.idleness import RolesIdleness
+from ps2stream.resident.wire import DISPATCHER
 from ps2stream.sinks.match_records import MatchFormat
 from ps2stream.state.state import State
 
