@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 import random
 from dataclasses import dataclass, field
@@ -54,9 +55,8 @@ class Clients:
         dice = random.Random(self.rig.seed)
         n_partitions = self.rig.topics.n_partitions[Topic.PUBLICATIONS]
         for number, step in enumerate(steps):
-            self.rig.coming.append(
-                lambda step=as_sent(step, number), to=dice.randrange(n_partitions): self._do(step, to)
-            )
+            doing = functools.partial(self._do, as_sent(step, number), dice.randrange(n_partitions))
+            self.rig.coming.append(doing)
 
     def seen(self) -> History:
         """Return all that was sent and all that came of it."""

@@ -32,6 +32,8 @@ from ps2stream.store.memory import MemoryStore
 
 #: Behind all events of a log that is over.
 THE_END = AFTER_ALL_SEQS - 2
+#: Where chance does not decide: so much comes to a role at once.
+_AT_ONCE: dict[str, int] = {Topic.UPDATES: 2, Topic.PUBLICATIONS: 2, Topic.LOG: 2, Topic.ROUTED: 4}
 #: No log of these tests takes so many.
 _MOST_STEPS = 50_000
 
@@ -86,6 +88,13 @@ class Rig:
     writers: Writers = field(default_factory=dict)
     #: What clients will do, one after the other, while roles run.
     coming: deque[Callable[[], object]] = field(default_factory=deque)
+    #: Whether chance decides what comes to a role when.
+    is_patchy: bool = True
+
+    def steadily(self) -> Rig:
+        """Let what was sent come at once, a few records at a time."""
+        self.is_patchy = False
+        return self
 
     @classmethod
     def of(
@@ -134,7 +143,11 @@ class Rig:
     def start(self, role: RoleName) -> None:
         """Start a role, or start it again in the place of the one before."""
         dice = random.Random(f"{self.seed} {role} {self.n_deaths}")
-        wire = PatchyWire(self.topics, role, dice, self.writers)
+        wire: MemoryWire = (
+            PatchyWire(self.topics, role, dice, self.writers)
+            if self.is_patchy
+            else MemoryWire(self.topics, role, _AT_ONCE)
+        )
         if role.kind == REGISTRAR:
             self.loops[role] = RegistrarLoop(wire, self.config, self.controller)
         elif role.kind == DISPATCHER:
@@ -194,10 +207,25 @@ class Rig:
                     self._die_at_commit(role, is_done=dice.random() < 0.5)
                 self.start(role)
             else:
-                self._step(role)
+                self.step(role)
         assert n_steps is not None, "the roles did not get on"
 
-    def _step(self, role: RoleName) -> None:
+    def arrive(self, topic: Topic, *objects: dict[str, Any], partition: int = 0) -> list[int]:
+        """Send events as any producer would, a record each; return their offsets."""
+        place = Place(topic, partition)
+        return [self.topics.append(place, json.dumps(each).encode()) for each in objects]
+
+    def stop(self) -> None:
+        self.topics.append(Place(Topic.CONTROL), f"stop {self.config.run}".encode())
+
+    def settle(self, n_rounds: int = 4) -> None:
+        """Step all roles in turn, some times, so that whatever was sent has passed them."""
+        for role in self.roles * n_rounds:
+            if role not in self.loops:
+                self.start(role)
+            self.step(role)
+
+    def step(self, role: RoleName) -> None:
         """Step a role; one that is left behind by what was trimmed fails, and is started again."""
         try:
             self.loops[role].step(0.0)

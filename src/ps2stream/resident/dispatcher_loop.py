@@ -95,18 +95,20 @@ class DispatcherLoop:
         return not self._tail.is_stopped
 
     def _predecessors(self) -> DispatcherNote:
-        """Return the horizon of this dispatcher's predecessor, and how far any has got.
+        """Return how far dispatchers before this one have got.
 
-        There may have been more or fewer of them before: a partition may come from any of them. Offsets only
-        rise, and positions must not fall, so all of the log is waited for that any of them knew.
+        There may have been more or fewer of them: a partition may come from any. Offsets only rise, and
+        positions must not fall, so all of the log is waited for that any of them knew; and nothing is
+        answered as of a position that one of them has promised not to go back to. Where events bring their
+        order, each dispatcher goes by that of its partitions.
         """
         done: dict[int, int] = {}
         uptos: dict[int, int] = {}
         horizon, applied = BEFORE_ALL_SEQS, NOTHING_YET
         for number, said in self._wire.notes(DISPATCHER).items():
             note = note_from_bytes(DispatcherNote, said)
-            if number == self.number:
-                horizon = note.horizon
+            if number == self.number or not self._order.is_given:
+                horizon = max(horizon, note.horizon)
             applied = max(applied, note.applied)
             for partition, offset in note.publications.items():
                 done[partition] = max(done.get(partition, 0), offset)

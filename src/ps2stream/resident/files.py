@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import io
 import uuid
-from collections.abc import Collection, Iterable
+from collections.abc import Collection
 from dataclasses import dataclass
 
 import pyarrow as pa
@@ -58,9 +58,9 @@ class RoleFiles:
         assert entry is not None  # a snapshot has one part
         return entry
 
-    def keys(self) -> list[str]:
-        return self.store.list()
+    def all_but(self, keys: Collection[str]) -> list[str]:
+        """Return the keys of all files but some."""
+        return [key for key in self.store.list() if key not in keys]
 
-    def keep(self, keys: Collection[str], known: Iterable[str]) -> None:
-        """Remove all but some of the files that are known."""
-        self.store.delete(*(key for key in known if key not in keys))
+    def remove(self, keys: Collection[str]) -> None:
+        self.store.delete(*keys)

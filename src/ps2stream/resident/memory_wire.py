@@ -66,10 +66,15 @@ class MemoryTopics:
 
 
 class MemoryWire:
-    """The wire of a role on topics in memory."""
+    """The wire of a role on topics in memory; ``at_once``: how many records of a topic come together at most.
 
-    def __init__(self, topics: MemoryTopics, role: RoleName) -> None:
-        self._topics, self._role = topics, role
+    It need not be said of all topics.
+    """
+
+    def __init__(
+        self, topics: MemoryTopics, role: RoleName, at_once: Mapping[str, int] | None = None
+    ) -> None:
+        self._topics, self._role, self._at_once = topics, role, at_once or {}
         self._next: dict[Place, int] = {}
         topics.own(role, self)
 
@@ -104,7 +109,11 @@ class MemoryWire:
         """Do nothing: nobody else needs it."""
 
     def _taken(self) -> list[Received]:
-        received = [record for place, start in self._next.items() for record in self.read(place, start)]
+        received = [
+            record
+            for place, start in self._next.items()
+            for record in self.read(place, start)[: self._at_once.get(place.topic)]
+        ]
         for record in received:
             self._next[record.place] = record.offset + 1
         return received

@@ -102,7 +102,7 @@ class Arrival:
         positions = np.full(publications.num_rows, position_after(applied), np.int64)
         reasons: dict[int, str] = {}
         after, is_after = _demand(publications, "after")
-        for row in np.flatnonzero(is_after & (after > applied)).tolist():
+        for row in np.flatnonzero(is_after & (after > position_after(applied))).tolist():
             reasons[row] = f"after {after[row]}: no update up to there has come; the newest was {applied}"
         as_of, is_as_of = _demand(publications, "as_of")
         positions[is_as_of] = [position_as_of(seq) for seq in as_of[is_as_of].tolist()]

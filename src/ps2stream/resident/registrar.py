@@ -53,6 +53,7 @@ class ResidentRegistrar:
         """Go on after some entries, the first of which is a snapshot."""
         self._gives_order = gives_order
         self._archive = Archive()
+        self._compact_beyond = BEFORE_ALL_SEQS
         self.n_since_snapshot = -1  # entries' rows
         segments = []
         last: Entry | None = None
@@ -113,8 +114,13 @@ class ResidentRegistrar:
         return Entry(EntryKind.STOP, self.upto, self._routing, self._since, self._generation, run=run)
 
     def compact(self, horizon: int) -> None:
-        """Forget what ended and cannot be asked for any more."""
-        self.registrar.compact(horizon)
+        """Forget what ended and cannot be asked for any more, when it is much.
+
+        What can still be asked for may be much, too, and would be copied again and again: so the next time is
+        when all that has ended by now can go.
+        """
+        if horizon > self._compact_beyond and self.registrar.compact(horizon) is not None:
+            self._compact_beyond = self.upto
 
     def may_snapshot(self, horizon: int) -> bool:
         """Say whether no packet from before the newest adjustment can come any more.

@@ -56,7 +56,7 @@ class RegistrarLoop:
         self._controlling = Controlling(controller, config.settings.n_workers, config.report_s)
         self._keep_record, self._keep_status = keep_record, keep_status
         self._status_at = 0.0
-        self._is_stopped = False
+        self._is_stopped = tail.is_stopped  # by the one before, which did not live to see it
         self._trimming = Trimming(wire, config.trim_s)
         ends = {
             place: wire.ends(topic)[0] for place, topic in ((LOADS, Topic.LOADS), (CONTROL, Topic.CONTROL))
@@ -65,6 +65,8 @@ class RegistrarLoop:
 
     def step(self, timeout_s: float = 0.1) -> bool:
         """Decide on what has come, once; return whether there is more to come."""
+        if self._is_stopped:
+            return False
         received = self._wire.poll(timeout_s)
         started = time.process_time()
         self._controlling.take([record for record in received if record.place == LOADS])
@@ -80,7 +82,8 @@ class RegistrarLoop:
             self._tell_status()
         if sends:
             self._commit(sends)
-        self._snapshot_when_due()
+        if not self._is_stopped:  # a stop stays behind the newest snapshot: who starts late must find it
+            self._snapshot_when_due()
         self._trimming.when_due({})
         return not self._is_stopped
 
@@ -156,14 +159,14 @@ class RegistrarLoop:
             return
         self._role.compact(horizon)
         snapshot = self._role.snapshot(horizon)
-        key = self._config.files.write_snapshot(snapshot)
-        before = self._note
-        known = self._config.files.keys()
+        before, files = self._note, self._config.files
+        key = files.write_snapshot(snapshot)
+        plans = [place.key for place in snapshot.routing.parts]
+        # Found out before the commit: what a successor writes after it is none of this one's business.
+        unused = files.all_but([key, before.snapshot, *plans, *self._plans_of(before.snapshot)])
         self._note = replace(before, snapshot=key, log=self._log_end, snapshot_before=before.snapshot)
         self._commit([])
-        plans = [place.key for place in snapshot.routing.parts]
-        # Only what was there before the commit: if somebody has taken over since, newer files are theirs.
-        self._config.files.keep([key, before.snapshot, *plans, *self._plans_of(before.snapshot)], known)
+        files.remove(unused)
         self._wire.trim({LOG: before.log})
 
     def _plans_of(self, snapshot: str) -> list[str]:

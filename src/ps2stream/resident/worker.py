@@ -20,6 +20,7 @@ from ps2stream.arrow import large_lists, pick, ragged_of
 from ps2stream.config import Settings
 from ps2stream.matching.contract import OWNED_BEFORE, OWNED_NOW
 from ps2stream.matching.index import GI2
+from ps2stream.model.schemas import BEFORE_ALL_SEQS
 from ps2stream.registry.index import Registry
 from ps2stream.registry.segments import BEGIN, DROP, END, MOVE, changes, rows_of, subscriptions_of
 from ps2stream.resident.dispatcher import ReadPlan
@@ -34,7 +35,7 @@ _PROBES = ROUTED.get_field_index("probes")
 
 
 class _Dropping(NamedTuple):
-    """Subscriptions that move out; packets from beyond ``since`` do not look for them."""
+    """Subscriptions that move out of a generation; packets from beyond ``since`` do not look for them."""
 
     since: int
     generation: int
@@ -53,6 +54,7 @@ class ResidentWorker:
         self._dropping: list[_Dropping] = []
         self._names = Registry.create()
         self._newest = 0
+        self._compact_beyond = BEFORE_ALL_SEQS
         self.applied = NOTHING_YET
         self.n_updates = 0
 
@@ -104,17 +106,30 @@ class ResidentWorker:
         """Drop what only packets below a position would need."""
         for dropping in [each for each in self._dropping if each.since < horizon]:
             self._dropping.remove(dropping)
-            if dropping.generation in self._workers and dropping.seqs:
-                seqs = np.array(sorted(dropping.seqs), np.int64)
+            seqs = np.array(sorted(dropping.seqs), np.int64)
+            if dropping.generation in self._workers:
                 self._workers[dropping.generation].index.drop(frozen(seqs))
+            self._names.end(seqs, np.full(len(seqs), dropping.since))
         for since, generation in [each for each in self._leaving if each[0] < horizon]:
             self._leaving.remove((since, generation))
             self._workers.pop(generation, None)
-        for worker in self.workers:
-            if worker.index.should_compact():
-                worker.index = worker.index.compacted(horizon)
-        if self._names.should_compact():
+        if horizon > self._compact_beyond:
+            self._compact(horizon)
+
+    def _compact(self, horizon: int) -> None:
+        """Leave out what ended by the horizon, where that is much.
+
+        What ended beyond it may be much, too. It would be copied again and again: so not before all that has
+        ended by now can go.
+        """
+        due = [worker for worker in self.workers if worker.index.should_compact()]
+        for worker in due:
+            worker.index = worker.index.compacted(horizon)
+        has_names = self._names.should_compact()
+        if has_names:
             self._names = self._names.compacted(horizon)
+        if due or has_names:
+            self._compact_beyond = self.applied
 
     def _apply(self, entry: Entry, rows: Int64s) -> None:
         segment = entry.segment
@@ -130,9 +145,11 @@ class ResidentWorker:
             index.end(frozen(subscriptions.seq_from[ends]), frozen(subscriptions.seq_to[ends]))
         self._workers[entry.generation].index.insert(subscriptions, frozen(moved))
         dropped = rows[change == DROP]
-        if len(dropped) and entry.kind is EntryKind.RELOCATE:
-            seqs = set(subscriptions.seq_from[dropped].tolist())
-            self._dropping.append(_Dropping(entry.since, entry.generation, seqs))
+        if len(dropped):
+            # Where plans unite, some go on here in another form.
+            seqs = set(subscriptions.seq_from[dropped].tolist()) - set(subscriptions.seq_from[moved].tolist())
+            generation = entry.generation - (entry.kind is EntryKind.UNITE)
+            self._dropping.append(_Dropping(entry.since, generation, seqs))
 
     def _end_leaving(self, segment: pa.RecordBatch) -> None:
         """End what is to move out, too: the log tells its new owners only, and its cells may come back."""

@@ -18,13 +18,15 @@ from ps2stream.resident.notes import WorkerNote, note_from_bytes, note_to_bytes
 from ps2stream.resident.reporting import Reporter
 from ps2stream.resident.routed import RoutedHeader, from_record
 from ps2stream.resident.trimming import Trimming
-from ps2stream.resident.wire import WORKER, Place, Send, Topic, Wire
+from ps2stream.resident.wire import WORKER, Place, Received, Send, Topic, Wire
 from ps2stream.resident.worker import ResidentWorker
 from ps2stream.roles.worker import CellCounters, Worker
 from ps2stream.sinks.match_records import match_records
 
 #: How often a worker tells what is in all of its cells, in reports.
 _CONTENTS_EVERY = 5
+#: As many events as this many commits can have may wait in memory.
+_MOST_WAITING = 4
 
 
 class _Waiting(NamedTuple):
@@ -62,7 +64,7 @@ class WorkerLoop:
 
     def step(self, timeout_s: float = 0.1) -> bool:
         """Match what has come, once; return whether there is more to come."""
-        for record in self._wire.poll(0 if self._is_ready() else timeout_s):
+        for record in self._received(timeout_s):
             if record.place == LOG:
                 for entry in self._tail.entries([record]):
                     self._role.follow(entry)
@@ -79,6 +81,13 @@ class WorkerLoop:
         self._role.forget(self._horizon)
         self._trimming.when_due({self._routed: self._next})
         return not self._tail.is_stopped
+
+    def _received(self, timeout_s: float) -> list[Received]:
+        """Return what has come; nothing for now where there is enough to do, however much waits outside."""
+        if not self._is_ready():
+            return self._wire.poll(timeout_s)
+        n_events = sum(each.packet.num_rows for each in self._waiting)
+        return [] if n_events > _MOST_WAITING * self._config.most_events else self._wire.poll(0)
 
     def _is_ready(self) -> bool:
         return bool(self._waiting) and self._waiting[0].header.needs <= self._role.applied
