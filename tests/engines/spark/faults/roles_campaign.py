@@ -32,7 +32,6 @@ from engines.spark.faults.campaign import kinds_in_turn
 from engines.spark.faults.drivers import LIMIT_S, CampaignError, Drivers
 from engines.spark.faults.kinds import KINDS, Fault, Scene, kill_driver, kill_jvm, nothing, scene_of
 from engines.spark.faults.role_feeds import ArrivalFeed, GivenFeed, RoleFeed
-from engines.spark.faults.roles_job import N_WORKERS
 from engines.spark.processes import kill
 from ps2stream.errors import BrokerError
 from ps2stream.kafka.client import Kafka
@@ -46,7 +45,8 @@ from ps2stream.resident.wire import DISPATCHER, REGISTRAR, WORKER
 from testbed import faults, lone_broker
 from testbed.bed import HANDLE, load
 
-_SCRIPT = Path(__file__).with_name("roles_job.py")
+_N_WORKERS, _N_DISPATCHERS = 3, 2
+SCRIPT = Path(__file__).with_name("roles_job.py")
 #: Seconds from the end of one fault to the next.
 _QUIET_S = (0.5, 3.0)
 #: Seconds that a role is stopped: shorter and longer than brokers wait for its transaction.
@@ -139,19 +139,19 @@ class Progress:
         updates = self._ends(own.updates, 1, tend)
         publications = self._ends(own.publications, own.n_partitions(own.publications), tend)
         while not self._are_read(updates[0], publications):
-            self._look(tend, until)
-        routed = self._ends(self.topics.name("routed"), N_WORKERS, tend)
+            self.look(tend, until)
+        routed = self._ends(self.topics.name("routed"), self.topics.n_workers, tend)
         first = 0.0
         while True:
             notes = read_notes(self.topics, self.ends, WORKER)
-            done = [note_from_bytes(WorkerNote, notes.get(number)).routed for number in range(N_WORKERS)]
+            done = [note_from_bytes(WorkerNote, notes.get(number)).routed for number in range(len(routed))]
             # Beyond, and not up to: the last offset may be the mark of a transaction.
             are_on = [offset > end for offset, end in zip(done, routed, strict=True)]
             if any(are_on) and not first:
                 first = time.monotonic()
             if all(are_on):
                 return first, time.monotonic()
-            self._look(tend, until)
+            self.look(tend, until)
 
     def _ends(self, topic: str, n: int, tend: Callable[[], None]) -> list[int]:
         while True:
@@ -169,7 +169,7 @@ class Progress:
             offset >= end for offset, end in zip(done, publications, strict=True)
         )
 
-    def _look(self, tend: Callable[[], None], until: float) -> None:
+    def look(self, tend: Callable[[], None], until: float = float("inf")) -> None:
         tend()
         if time.monotonic() > until:
             raise CampaignError(f"the roles have not gone on after {LIMIT_S:.0f} s")
@@ -204,11 +204,12 @@ def run(
     rng = random.Random(seed)
     topics.create()
     feed: RoleFeed = (GivenFeed if order == "given" else ArrivalFeed)(topics, seed)
-    arguments = [where, str(seed), topics.kafka.servers, topics.prefix, order, "2"]
-    drivers = Drivers(arguments, logs, _SCRIPT)
+    arguments = [where, str(seed), topics.kafka.servers, topics.prefix, order]
+    arguments += [str(_N_WORKERS), str(_N_DISPATCHERS), "hybrid"]
+    drivers = Drivers(arguments, logs, SCRIPT)
     try:
         feed.start()
-        role_topics = RoleTopics(topics, N_WORKERS)
+        role_topics = RoleTopics(topics, _N_WORKERS)
         while not drivers.heard.batches:
             drivers.tend()
             time.sleep(_LOOK_S)
@@ -221,7 +222,7 @@ def run(
         feed.stop()
         idleness, until = RolesIdleness(role_topics), time.monotonic() + LIMIT_S
         while not idleness.is_idle():
-            progress._look(drivers.tend, until)
+            progress.look(drivers.tend, until)
         drivers.current.finish()
         code = drivers.current.wait()
         if code:

@@ -1,6 +1,6 @@
 """The job of a campaign on resident roles: a driver in a process of its own.
 
-    python roles_job.py WHERE SEED SERVERS PREFIX ORDER N_DISPATCHERS
+    python roles_job.py WHERE SEED SERVERS PREFIX ORDER N_WORKERS N_DISPATCHERS PARTITIONER
 
 Runs on the cluster of the environment (PS2STREAM_MASTER), else on this machine; adjusts the load at random by
 SEED. ORDER: ``given`` or ``arrival``. Writes a line of JSON when all roles have reported, and now and then
@@ -31,7 +31,6 @@ from ps2stream.planning.first_plan import first_plan
 from ps2stream.testing.generators import random_events
 from resident.restless import MakeRestless
 
-N_WORKERS = 3
 #: Small, so that a campaign sees many snapshots, and topics that are trimmed behind them.
 _SNAPSHOT_EVERY = 150
 _TRIM_S = 1.0
@@ -40,15 +39,14 @@ _TELL_S = 1.0
 
 def session(settings: Settings) -> SparkSession:
     if master := os.environ.get("PS2STREAM_MASTER"):
-        # As many slots as there are roles: a driver that is paused keeps its executors, and the next needs some.
+        # As many slots as roles: a driver that is paused keeps its executors, and the next one needs some.
         n = str(len(roles_of(settings)))
         conf = {**realtime_conf(settings, on_cluster=True), "spark.cores.max": n}
         return cluster_session("campaign", master, conf=conf)
     return local_session("campaign", memory="512m", conf=realtime_conf(settings, on_cluster=False))
 
 
-def run(where: str, seed: int, topics: Topics, order: str, n_dispatchers: int) -> None:
-    settings = Settings(n_workers=N_WORKERS, n_dispatchers=n_dispatchers)
+def run(where: str, seed: int, topics: Topics, order: str, settings: Settings) -> None:
     sample = one_batch(random_events(200, seed))
     options = RealtimeOptions(
         plan=lambda: first_plan(sample, settings),
@@ -81,11 +79,14 @@ def run(where: str, seed: int, topics: Topics, order: str, n_dispatchers: int) -
 
 
 def main() -> int:
-    where, seed, servers, prefix, order, n_dispatchers = sys.argv[1:]
+    where, seed, servers, prefix, order, n_workers, n_dispatchers, partitioner = sys.argv[1:]
     if "://" not in where:
         Path(where).mkdir(parents=True, exist_ok=True)
     try:
-        run(where, int(seed), Topics(Kafka(servers), prefix), order, int(n_dispatchers))
+        settings = Settings(
+            n_workers=int(n_workers), n_dispatchers=int(n_dispatchers), partitioner=partitioner
+        )
+        run(where, int(seed), Topics(Kafka(servers), prefix), order, settings)
     except PS2StreamError as error:
         tell(ended=f"{type(error).__name__}: {error}")
         return FENCED if isinstance(error, FencedError) else 1
