@@ -10,6 +10,7 @@ from confluent_kafka import KafkaError, KafkaException, TopicPartition
 
 from ps2stream.errors import BrokerError
 from ps2stream.kafka.ends import Ends
+from ps2stream.kafka.role_topics import RoleTopics
 from ps2stream.kafka.sending import Outgoing, Sender
 from ps2stream.kafka.topics import Topics
 

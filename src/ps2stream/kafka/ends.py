@@ -65,7 +65,8 @@ class Ends:
         """Ask by another client after one was refused for what it knew.
 
         A client goes on to ask by what it knew of a partition's leader. When a broker has started anew, that
-        is refused as too old, for as long as the client lives. Nor does it look for partitions that were added.
+        is refused as too old, for as long as the client lives. Nor does it look
+        for partitions that were added.
         """
         try:
             yield
