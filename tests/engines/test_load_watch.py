@@ -22,7 +22,7 @@ def test_a_batch_with_cells_is_told_with_those_before_it() -> None:
     told = watch.told(batch(4), with_cells=True, is_adjusted=False)
     assert told is not None
     assert (told.n_publications, told.n_updates, told.busy_s) == (7, 14, {0: 7.0, 1: 3.0})
-    assert len(told.sampled) == 1
+    assert len(told.sampled) == 3
     assert not watch.is_due()
     again = watch.told(batch(8), with_cells=True, is_adjusted=False)
     assert again is not None

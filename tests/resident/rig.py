@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import json
 import random
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import pyarrow as pa
 
-from laws.chaos import Chaos
-from ps2stream.adjusting.controller import Adjusted, Controller
+from ps2stream.adjusting.controller import Controller
 from ps2stream.config import Settings
-from ps2stream.errors import StateError
+from ps2stream.errors import MissingError, StateError
 from ps2stream.model.events import in_order, split
 from ps2stream.model.schemas import AFTER_ALL_SEQS, BEFORE_ALL_SEQS, EVENTS, PUBLICATIONS, UPDATES, empty
 from ps2stream.planning.first_plan import first_plan
@@ -22,34 +22,54 @@ from ps2stream.resident.dispatcher_loop import DispatcherLoop
 from ps2stream.resident.entries import first_entry
 from ps2stream.resident.files import FIRST_SNAPSHOT, RoleFiles
 from ps2stream.resident.memory_wire import MemoryTopics, MemoryWire
-from ps2stream.resident.notes import WorkerNote, note_from_bytes
+from ps2stream.resident.notes import DispatcherNote, RegistrarNote, WorkerNote, note_from_bytes
 from ps2stream.resident.reading import given_packet
 from ps2stream.resident.registrar_loop import RegistrarLoop
-from ps2stream.resident.wire import DISPATCHER, REGISTRAR, WORKER, Place, RoleName, Topic
+from ps2stream.resident.wire import DISPATCHER, REGISTRAR, WORKER, Place, Received, RoleName, Send, Topic
 from ps2stream.resident.worker_loop import WorkerLoop
 from ps2stream.roles.packets import decode
-from ps2stream.roles.registrar import Registrar
-from ps2stream.roles.worker_host import WorkerHost
 from ps2stream.store.memory import MemoryStore
 
 #: Behind all events of a log that is over.
 THE_END = AFTER_ALL_SEQS - 2
-#: So little comes to a role at once that others are ahead of it, or behind.
-_AT_ONCE = {Topic.UPDATES: 2, Topic.PUBLICATIONS: 2, Topic.LOG: 2, Topic.ROUTED: 4}
-
-
-class Restless(Chaos):
-    """Chaos that thinks anew whenever it is asked: the registrar counts only what was adjusted."""
-
-    n_asked = 0
-
-    def adjust(self, batch_id: int, registrar: Registrar, hosts: Sequence[WorkerHost]) -> Adjusted | None:
-        self.n_asked += 1
-        return super().adjust(self.n_asked, registrar, hosts)
+#: No log of these tests takes so many.
+_MOST_STEPS = 50_000
 
 
 class DeadError(Exception):
     """Stand for the end of a process."""
+
+
+class PatchyWire(MemoryWire):
+    """A wire on which places come as they like, each in its order: as from brokers.
+
+    ``writers``: who wrote which record of a topic, where that is asked for later.
+    """
+
+    def __init__(self, topics: MemoryTopics, role: RoleName, dice: random.Random, writers: Writers) -> None:
+        super().__init__(topics, role)
+        self._dice, self._writers = dice, writers
+
+    def commit(self, sends: Sequence[Send], note: bytes) -> list[int]:
+        offsets = super().commit(sends, note)
+        for send, offset in zip(sends, offsets, strict=True):
+            if send.place.topic == Topic.MATCHES:
+                self._writers[send.place.partition, offset] = self._role.number
+        return offsets
+
+    def _taken(self) -> list[Received]:
+        received = []
+        for place, start in self._next.items():
+            if self._dice.random() < 0.5:
+                found = self.read(place, start)
+                received += found[: self._dice.choice((1, 3, len(found)))]
+        for record in received:
+            self._next[record.place] = record.offset + 1
+        return received
+
+
+#: Workers by the partition and the offset of what they delivered.
+Writers = dict[tuple[int, int], int]
 
 
 @dataclass
@@ -62,7 +82,12 @@ class Rig:
     seed: int = 0
     loops: dict[RoleName, Any] = field(default_factory=dict)
     n_deaths: int = 0
-    n_left_behind: int = 0
+    n_runs: int = 0
+    writers: Writers = field(default_factory=dict)
+    #: Without chance: how many records of a topic come together, where that is limited.
+    at_once: Mapping[str, int] | None = None
+    #: What clients will do, one after the other, while roles run.
+    coming: deque[Callable[[], object]] = field(default_factory=deque)
 
     @classmethod
     def of(
@@ -75,6 +100,7 @@ class Rig:
         given: bool = True,
         seed: int = 0,
         snapshot_every: int = 40,
+        as_of_s: float = 0.0,
     ) -> Rig:
         files = RoleFiles(MemoryStore())
         files.write_snapshot(first_entry(files.write_plan(first_plan(sample, settings))), FIRST_SNAPSHOT)
@@ -87,7 +113,8 @@ class Rig:
             report_s=0.0,
             heartbeat_s=0.0,
             trim_s=0.0,
-            as_of_s=0.0,
+            as_of_s=as_of_s,
+            most_events=50,
             snapshot_every=snapshot_every,
         )
         partitions = {
@@ -108,7 +135,10 @@ class Rig:
 
     def start(self, role: RoleName) -> None:
         """Start a role, or start it again in the place of the one before."""
-        wire = MemoryWire(self.topics, role, at_once=_AT_ONCE)
+        dice = random.Random(f"{self.seed} {role} {self.n_deaths}")
+        wire: MemoryWire = PatchyWire(self.topics, role, dice, self.writers)
+        if self.at_once is not None:
+            wire = MemoryWire(self.topics, role, self.at_once)
         if role.kind == REGISTRAR:
             self.loops[role] = RegistrarLoop(wire, self.config, self.controller)
         elif role.kind == DISPATCHER:
@@ -124,21 +154,52 @@ class Rig:
         kept, _, _ = in_order(batch[0] if batch else empty(EVENTS), high_water)
         start = 0
         while start < kept.num_rows:
-            size = dice.randint(1, 12)
+            size = dice.choice((1, 1, 1, 2, 5, 12))
             part = kept.slice(start, size)
             start += size
             publications, updates = split(part)
             upto = int(part.column("seq")[-1].as_py())
-            self.topics.append(Place(Topic.UPDATES), given_packet(updates, upto))
+            self._will_append(Place(Topic.UPDATES), given_packet(updates, upto))
             if publications.num_rows:
                 partition = Place(Topic.PUBLICATIONS, dice.randrange(n))
-                self.topics.append(partition, given_packet(publications, upto))
+                self._will_append(partition, given_packet(publications, upto))
         if is_last:
-            self.topics.append(Place(Topic.UPDATES), given_packet(empty(UPDATES), THE_END))
+            self._will_append(Place(Topic.UPDATES), given_packet(empty(UPDATES), THE_END))
             for number in range(n):
-                self.topics.append(
-                    Place(Topic.PUBLICATIONS, number), given_packet(empty(PUBLICATIONS), THE_END)
-                )
+                end = given_packet(empty(PUBLICATIONS), THE_END)
+                self._will_append(Place(Topic.PUBLICATIONS, number), end)
+
+    def _will_append(self, place: Place, value: bytes) -> None:
+        self.coming.append(lambda: self.topics.append(place, value))
+
+    def restart(self, settings: Settings) -> None:
+        """End all roles; others will go on by settings of their own."""
+        self.config = replace(self.config, settings=settings)
+        self.loops.clear()
+
+    def run(self, death: float = 0.0, n_steps: int | None = None) -> None:
+        """Step roles by chance, any number of times until all has passed them; each may die at a step."""
+        dice = random.Random(f"{self.seed} {self.n_runs}")
+        self.n_runs += 1
+        for role in self.roles:
+            if role not in self.loops:
+                self.start(role)
+        for _ in range(n_steps or _MOST_STEPS):
+            if self.coming:
+                for _ in range(dice.choice((0, 0, 0, 0, 1, 2))):
+                    if self.coming:
+                        self.coming.popleft()()
+            elif self.is_over():
+                return
+            role = dice.choice(self.roles)
+            if dice.random() < death:
+                self.n_deaths += 1
+                if dice.random() < 0.5:  # amid a step: when it would commit, or when it has
+                    self._die_at_commit(role, is_done=dice.random() < 0.5)
+                self.start(role)
+            else:
+                self.step(role)
+        assert n_steps is not None, "the roles did not get on"
 
     def arrive(self, topic: Topic, *objects: dict[str, Any], partition: int = 0) -> list[int]:
         """Send events as any producer would, a record each; return their offsets."""
@@ -155,33 +216,12 @@ class Rig:
                 self.start(role)
             self.step(role)
 
-    def run(self, death: float = 0.0, is_over: Callable[[], bool] | None = None, most: int = 20_000) -> None:
-        """Step roles by chance until all that was poured has passed them; each may die at a step."""
-        dice = random.Random(self.seed + 1)
-        for role in self.roles:
-            if role not in self.loops:
-                self.start(role)
-        for _ in range(most):
-            if (is_over or self.is_over)():
-                return
-            role = dice.choice(self.roles)
-            if dice.random() < death:
-                self.n_deaths += 1
-                if dice.random() < 0.5:  # amid a step: when it would commit, or when it has
-                    self._die_at_commit(role, is_done=dice.random() < 0.5)
-                self.start(role)
-            else:
-                self.step(role)
-        raise AssertionError("the roles did not get on")
-
     def step(self, role: RoleName) -> None:
-        """Step a role; where the log has gone on without it, it dies and begins with a newer snapshot."""
+        """Step a role; one that is left behind by what was trimmed fails, and is started again."""
         try:
             self.loops[role].step(0.0)
-        except StateError as error:
-            if "trimmed" not in str(error) and "missing" not in str(error):
-                raise
-            self.n_left_behind += 1
+        except (StateError, MissingError):
+            self.n_deaths += 1
             self.start(role)
 
     def _die_at_commit(self, role: RoleName, *, is_done: bool) -> None:
@@ -197,16 +237,39 @@ class Rig:
         for _ in range(3):
             try:
                 self.loops[role].step(0.0)
-            except (DeadError, StateError):
+            except DeadError:
                 return
 
     def is_over(self) -> bool:
         """Say whether every worker knows that nothing will come to it any more."""
+        if not self.config.has_given_order:
+            return self._is_read()
         notes = self.topics.notes(WORKER)
         n_dispatchers = self.config.settings.n_dispatchers
         horizons = [note_from_bytes(WorkerNote, note).horizons for note in notes.values()]
         return len(notes) == self.config.settings.n_workers and all(
-            len(each) >= n_dispatchers and min(each.values()) > THE_END for each in horizons
+            all(each.get(number, 0) > THE_END for number in range(n_dispatchers)) for each in horizons
+        )
+
+    def _is_read(self) -> bool:
+        """Say whether every role has noted that it has read all there is."""
+        updates = note_from_bytes(RegistrarNote, self.topics.notes(REGISTRAR).get(0)).updates
+        done: dict[int, int] = {}
+        for said in self.topics.notes(DISPATCHER).values():
+            for partition, offset in note_from_bytes(DispatcherNote, said).publications.items():
+                done[partition] = max(offset, done.get(partition, 0))
+        routed = self.topics.notes(WORKER)
+        return (
+            updates == self.topics.end(Place(Topic.UPDATES))
+            and all(
+                done.get(number, 0) == self.topics.end(Place(Topic.PUBLICATIONS, number))
+                for number in range(self.topics.n_partitions[Topic.PUBLICATIONS])
+            )
+            and all(
+                note_from_bytes(WorkerNote, routed.get(number)).routed
+                == self.topics.end(Place(Topic.ROUTED, number))
+                for number in range(self.config.settings.n_workers)
+            )
         )
 
     def matches(self) -> list[tuple[str, int, str, int]]:

@@ -31,6 +31,7 @@ def publication(id: str, **demands: int) -> dict[str, Any]:
 def rig_of(n_dispatchers: int = 1, n_partitions: int = 1, **more: Any) -> Rig:
     settings = Settings(n_workers=1, n_dispatchers=n_dispatchers)
     rig = Rig.of(settings, empty(EVENTS), n_partitions=n_partitions, given=False)
+    rig.at_once = {Topic.LOG: 2, Topic.ROUTED: 4}
     rig.config = replace(rig.config, **more)
     return rig
 

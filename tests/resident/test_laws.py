@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pyarrow as pa
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -12,7 +13,8 @@ from ps2stream.config import Settings
 from ps2stream.partitioning import PARTITIONERS
 from ps2stream.testing import oracle
 from ps2stream.testing.generators import random_events
-from resident.rig import Restless, Rig
+from resident.restless import Restless
+from resident.rig import Rig
 from strategies import event_logs
 
 
@@ -41,13 +43,28 @@ def test_any_log_gives_what_the_oracle_says_through_adjustments_and_deaths(
     assert_as_the_oracle_says(rig, events)
 
 
-@pytest.mark.parametrize("seed", range(3))
-def test_a_long_log_gives_what_the_oracle_says_through_all_kinds_of_adjustments(seed: int) -> None:
-    events = random_events(1_500, seed=seed, publication_share=0.6)
-    chaos = Restless(seed, one_batch(events))
-    rig = Rig.of(Settings(n_workers=4, n_dispatchers=2), one_batch(events), controller=chaos, seed=seed)
+def test_a_long_log_gives_what_the_oracle_says_through_all_kinds_of_adjustments() -> None:
+    made: set[str] = set()
+    n_deaths = 0
+    for seed in range(3):
+        events = random_events(1_000, seed=seed, publication_share=0.6)
+        chaos = Restless(seed, one_batch(events))
+        rig = Rig.of(Settings(n_workers=4, n_dispatchers=2), one_batch(events), controller=chaos, seed=seed)
+        rig.pour(events)
+        rig.run(death=0.02)
+        assert_as_the_oracle_says(rig, events)
+        made |= set(chaos.made)
+        n_deaths += rig.n_deaths
+    assert {"local", "switch", "unite", "move"} <= made
+    assert n_deaths > 10
+
+
+def test_another_number_of_dispatchers_goes_on_where_others_were() -> None:
+    events = random_events(600, seed=5, publication_share=0.6)
+    rig = Rig.of(Settings(n_workers=3, n_dispatchers=2), one_batch(events), seed=5)
     rig.pour(events)
-    rig.run(death=0.01)
+    for n_dispatchers in (3, 1, 2):
+        rig.run(n_steps=150)
+        rig.restart(replace(rig.config.settings, n_dispatchers=n_dispatchers))
+    rig.run()
     assert_as_the_oracle_says(rig, events)
-    assert {"local", "switch", "unite", "move"} <= set(chaos.made)
-    assert rig.n_deaths > 5

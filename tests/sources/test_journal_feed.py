@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -36,3 +37,27 @@ def test_ranges_that_stay_in_this_process_are_read_by_the_journal_that_is_open(
         assert [each.publications.to_pylist() for each in own.publications()] == expected
         assert (own.n_updates, own.last_seq) == (others.n_updates, others.last_seq)
         assert len(own.waits(0.0)) == 3
+
+
+def test_a_look_at_a_journal_that_nobody_changed_reads_no_packets(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with (
+        Journal.open(tmp_path, create=True, durable=False) as journal,
+        Journal.open(tmp_path, durable=False) as publisher,
+    ):
+        feed = JournalFeed(journal, tmp_path)
+        n_looks, look = 0, Journal.end_within
+
+        def counted(*of: Any) -> int:
+            nonlocal n_looks
+            n_looks += 1
+            return look(*of)
+
+        monkeypatch.setattr(Journal, "end_within", counted)
+        for position in range(3):
+            for _ in range(4):
+                assert feed.end_within((position,), 10) == (position,)
+            publisher.append(random_stream(5, position))
+            assert feed.end_within((position,), 10) == (position + 1,)
+        assert n_looks == 2 * 3

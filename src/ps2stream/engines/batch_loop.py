@@ -16,6 +16,9 @@ LOOK_EVERY_S = 0.01
 #: A batch that is going on when a loop is stopped may end in time; what takes longer is cancelled.
 _PATIENCE_S = 2.0
 _CANCEL_EVERY_S = 0.5
+#: Who waits for events that come often looks often; when none came for so long, not more often than this.
+_CALM_AFTER_S = 1.0
+_CALM_LOOK_S = 0.005
 
 
 class Query(Protocol):
@@ -137,9 +140,14 @@ class BatchLoop:
     def _run(self) -> None:
         try:
             self._surroundings.entered()
-            next_s = 0.0
+            next_s = quiet_since = 0.0
             while not self._stopped.wait(max(0.0, next_s - time.monotonic())):
-                next_s = time.monotonic() + (self._interval_s if self._look() else self._look_every_s)
+                now = time.monotonic()
+                if self._look():
+                    next_s, quiet_since = now + self._interval_s, time.monotonic()
+                else:
+                    is_calm = now - quiet_since > _CALM_AFTER_S
+                    next_s = time.monotonic() + max(self._look_every_s, _CALM_LOOK_S if is_calm else 0.0)
         except Exception as error:
             self._failure = error
         finally:

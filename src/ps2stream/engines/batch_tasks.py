@@ -121,7 +121,7 @@ class BatchTasks(Protocol):
 def compiled_here(sources: Iterable[Source], tokenizer: Tokenizer) -> Compiled:
     """Parse updates in this process."""
     compiled, rejected = [empty(COMPILED_UPDATES)], [nothing_rejected()]
-    for updates, unread in (batch for source in sources for batch in source.updates()):
+    for updates, unread in _joined(batch for source in sources for batch in source.updates()):
         valid, malformed = compile_updates(updates, tokenizer)
         compiled.append(valid)
         rejected += [unread, malformed]
@@ -133,17 +133,24 @@ def gathered(sources: tuple[Source, ...]) -> Iterator[tuple[pa.RecordBatch, pa.R
 
     Publications come with the records that were rejected before.
     """
-    publications: list[pa.RecordBatch] = []
+    return _joined(part for source in sources for part in source.publications())
+
+
+def _joined(
+    parts: Iterable[tuple[pa.RecordBatch, pa.RecordBatch]],
+) -> Iterator[tuple[pa.RecordBatch, pa.RecordBatch]]:
+    """Join events, and what was rejected beside them, in portions of a bounded size."""
+    events: list[pa.RecordBatch] = []
     rejected: list[pa.RecordBatch] = []
     n = n_bytes = 0
-    for part in (part for source in sources for part in source.publications()):
-        n, n_bytes = n + part.publications.num_rows, n_bytes + part.publications.nbytes
+    for some, unread in parts:
+        n, n_bytes = n + some.num_rows, n_bytes + some.nbytes
         # Before the part joins them, which may be long itself: an Arrow array of texts holds 2 GiB.
-        if publications and (n > _ROUTE_AT_ONCE or n_bytes > _ROUTE_BYTES_AT_ONCE):
-            yield concat(publications), concat(rejected)
-            publications, rejected = [], []
-            n, n_bytes = part.publications.num_rows, part.publications.nbytes
-        publications.append(part.publications)
-        rejected.append(part.rejected)
-    if publications:
-        yield concat(publications), concat(rejected)
+        if events and (n > _ROUTE_AT_ONCE or n_bytes > _ROUTE_BYTES_AT_ONCE):
+            yield concat(events), concat(rejected)
+            events, rejected = [], []
+            n, n_bytes = some.num_rows, some.nbytes
+        events.append(some)
+        rejected.append(unread)
+    if events:
+        yield concat(events), concat(rejected)

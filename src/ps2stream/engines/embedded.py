@@ -9,6 +9,7 @@ small where events are few and grow with the load.
 from __future__ import annotations
 
 import contextlib
+import gc
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -76,10 +77,12 @@ def embedded_stream(
         batches = start.batches(LocalTasks(settings), on_batch, is_lazy=True)
         loop = BatchLoop(batches.process_next, options.interval_s, _LOOK_EVERY_S)
         stream = EmbeddedStream(batches.job, loop, held)
+        gc.freeze()  # all that is loaded stays: the collector need not walk over it again and again
         try:
             yield stream
         finally:
             stream.stop()
+            gc.unfreeze()
 
 
 class EmbeddedStream:

@@ -12,7 +12,6 @@ from dataclasses import dataclass, field
 import pyarrow as pa
 
 from ps2stream.adjusting.controller import Observed
-from ps2stream.arrow import concat
 
 
 @dataclass(slots=True)
@@ -48,8 +47,7 @@ class LoadWatch:
             self._busy_s[worker] = self._busy_s.get(worker, 0.0) + busy_s
         if not with_cells:
             return None
-        sampled = [concat(self._sampled)] if self._sampled else []  # thousands of small ones would be kept
-        observed = Observed(self._n_publications, self._n_updates, batch.cells, self._busy_s, sampled)
+        observed = Observed(self._n_publications, self._n_updates, batch.cells, self._busy_s, self._sampled)
         self._clear()
         self._next = time.monotonic() + self.every_s
         return observed

@@ -86,7 +86,8 @@ class LocalTasks:
         dispatcher = Dispatcher(self._registrar.grid_ts, self._tokenizer)
         n_publications = n_discarded = n_rejected = n_sent = 0
         for publications, rejected_before in gathered(context.part(number)):
-            done = dispatcher.dispatch(publications)
+            # Of batches that tell no loads, publications are no sample either: one batch in dozens is enough.
+            done = dispatcher.dispatch(publications, with_sample=context.reports_cells)
             for worker, packet in done.packets.items():
                 packets.setdefault(worker, []).append(packet)
                 n_sent += packet.num_rows
@@ -94,7 +95,8 @@ class LocalTasks:
                 if each.num_rows:
                     rejected.append(each)
                     n_rejected += each.num_rows
-            sampled.append(done.sampled)
+            if context.reports_cells:
+                sampled.append(done.sampled)
             n_publications += done.n_publications
             n_discarded += done.n_discarded
         busy_s = time.process_time() - started

@@ -183,6 +183,11 @@ def _pragma(connection: sqlite3.Connection, name: str) -> int:
     return value
 
 
+def version(connection: sqlite3.Connection) -> int:
+    """Return a number that changes with every transaction of another connection."""
+    return _pragma(connection, "data_version")
+
+
 def log_bytes(path: Path) -> int:
     """Return the size of the write-ahead log."""
     try:

@@ -153,6 +153,14 @@ class Journal:
         with self._reading() as connection:
             return _end(connection)
 
+    def version(self) -> tuple[int, int]:
+        """Return what is different after every append, or pruning, by anybody.
+
+        To ask for it takes a fraction of what a look at the packets takes.
+        """
+        with self._reading() as connection:
+            return database.version(connection), connection.total_changes
+
     def oldest(self) -> int:
         """Return the position of the oldest packet that is left; 1 when nothing was appended yet."""
         with self._reading() as connection:

@@ -28,6 +28,7 @@ from ps2stream.model.schemas import (
     SUBSCRIBE,
     UNSUBSCRIBE,
     UPDATES,
+    empty,
 )
 from ps2stream.model.space import MAX_LAT, MAX_LON, check_point, check_region
 
@@ -227,6 +228,8 @@ def check_updates(batch: pa.RecordBatch) -> tuple[Updates, pa.RecordBatch]:
 
 def rejection(batch: pa.RecordBatch, reasons: dict[int, str], op: str | None = None) -> pa.RecordBatch:
     """Build rejected records for some rows of a batch; ``op`` where the batch has no such column."""
+    if not reasons:
+        return nothing_rejected()
     rows = pa.array(list(reasons), pa.int64())
     ops = pa.array([op] * len(reasons), pa.string())
     if op is None:
@@ -244,7 +247,7 @@ def rejected_records(records: Sequence[tuple[int | None, str | None, str | None,
 
 
 def nothing_rejected() -> pa.RecordBatch:
-    return rejected_records([])
+    return empty(REJECTED)
 
 
 def _floats(column: pa.Array) -> Float64s:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+
 import pyarrow as pa
 
 PUBLISH = "publish"
@@ -67,6 +69,7 @@ REJECTED = pa.schema(
 )
 
 
+@functools.cache
 def empty(schema: pa.Schema) -> pa.RecordBatch:
-    """Return a batch without rows."""
+    """Return a batch without rows; to make one takes longer than most of what is done with it."""
     return pa.RecordBatch.from_pylist([], schema=schema)

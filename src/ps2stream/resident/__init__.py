@@ -24,7 +24,8 @@ knows from the newest snapshot and the log behind it, and goes on: nothing is lo
     files            plans and snapshots in the store
     reporting        what roles tell of themselves; controlling: what the registrar makes of it
     config           what every role is told
-    rejecting        rejected records to their topic
+    rejecting        rejected records to their topic; trimming: what has been read for good
+    idleness         whether anything is left to do
 
 Nothing in here knows Spark; ``kafka/role_wire.py`` is the wire that is used.
 """

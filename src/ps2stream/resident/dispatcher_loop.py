@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections import Counter, deque
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import pyarrow as pa
 
@@ -17,11 +17,12 @@ from ps2stream.resident.config import RoleConfig
 from ps2stream.resident.dispatcher import ResidentDispatcher, RoutingAt
 from ps2stream.resident.log_tail import LOG, LogTail
 from ps2stream.resident.notes import DispatcherNote, note_from_bytes, note_to_bytes
-from ps2stream.resident.positions import position_after
+from ps2stream.resident.positions import NOTHING_YET, position_after
 from ps2stream.resident.reading import ReadPublications
 from ps2stream.resident.rejecting import rejected_sends
 from ps2stream.resident.reporting import Reporter
 from ps2stream.resident.routed import RoutedHeader, to_record
+from ps2stream.resident.trimming import Trimming
 from ps2stream.resident.wire import DISPATCHER, Place, Received, Send, Topic, Wire
 from ps2stream.roles.packets import ROUTED, fitting
 
@@ -54,15 +55,17 @@ class DispatcherLoop:
         self._role.follow(self._tail.snapshot)
         n_partitions, n_dispatchers = len(wire.ends(Topic.PUBLICATIONS)), config.settings.n_dispatchers
         note, done, uptos = self._notes()
-        self._caught_up, self._horizon = note.applied, note.horizon
+        self._caught_up = note.applied
+        self._horizon = max(note.horizon, self._tail.snapshot.horizon)
         self._partitions = {
             each: _Partition(done.get(each, 0), uptos.get(each, BEFORE_ALL_SEQS))
             for each in range(number, n_partitions, n_dispatchers)
         }
         self._told = dict.fromkeys(range(config.settings.n_workers), BEFORE_ALL_SEQS)
         self._told_at = 0.0
+        self._trimming = Trimming(wire, config.trim_s)
         #: When positions began; what its predecessor would have answered, this one does.
-        self._applied_at = deque([(time.monotonic(), note.horizon)] if note.applied else [])
+        self._applied_at = deque([(time.monotonic(), self._horizon)] if note.applied else [])
         starts = {
             Place(Topic.PUBLICATIONS, each): self._partitions[each].next_offset for each in self._partitions
         }
@@ -86,35 +89,34 @@ class DispatcherLoop:
         if sends:
             self._commit(sends)
         self._role.forget(self._horizon)
+        self._trimming.when_due({})
         return not self._tail.is_stopped
 
     def _notes(self) -> tuple[DispatcherNote, dict[int, int], dict[int, int]]:
-        """Return the note to go on from, and how far any dispatcher has got in each partition.
+        """Return the note of this dispatcher's predecessor, and how far any has got in each partition.
 
-        There may have been more or fewer of them before, and partitions may have been others': what comes
-        arrives behind all that any of them has placed. Where events bring their order, each goes by its own.
+        There may have been more or fewer of them before: a partition may come from any of them. Offsets only
+        rise, and positions must not fall, so all of the log is waited for that any of them knew.
         """
         done: dict[int, int] = {}
         uptos: dict[int, int] = {}
-        mine = DispatcherNote()
+        mine, applied = DispatcherNote(), NOTHING_YET
         for number, said in self._wire.notes(DISPATCHER).items():
             note = note_from_bytes(DispatcherNote, said)
-            if not self._order.is_given:
-                applied, horizon = max(mine.applied, note.applied), max(mine.horizon, note.horizon)
-                mine = DispatcherNote(applied=applied, horizon=horizon)
-            elif number == self.number:
+            if number == self.number:
                 mine = note
+            applied = max(applied, note.applied)
             for partition, offset in note.publications.items():
                 done[partition] = max(done.get(partition, 0), offset)
             for partition, upto in note.uptos.items():
                 uptos[partition] = max(uptos.get(partition, BEFORE_ALL_SEQS), upto)
-        return mine, done, uptos
+        return replace(mine, applied=applied), done, uptos
 
     def _is_ready(self) -> bool:
-        """Say whether there is something to do; what waits for the log waits for the next record, too."""
+        """Say whether something can be routed that has come."""
+        waiting = [each for each in self._partitions.values() if each.records]
         return self._is_caught_up and any(
-            each.records and (each.read is None or each.read.needs <= self._role.applied)
-            for each in self._partitions.values()
+            each.read is None or each.read.needs <= self._role.applied for each in waiting
         )
 
     @property

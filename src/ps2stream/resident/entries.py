@@ -49,7 +49,8 @@ class Entry:
     """``upto``: all with a seq up to it is decided. ``routing`` holds for positions beyond ``since``.
 
     ``generation`` counts the switches to new plans: the subscriptions of a routing's older part are those of
-    the generation before. ``run``: whom a stop is meant for.
+    the generation before. ``run``: whom a stop is meant for. ``horizon``: of a snapshot; a publication below
+    it would not find what ended before.
     """
 
     kind: EntryKind
@@ -59,6 +60,7 @@ class Entry:
     generation: int = 0
     segment: pa.RecordBatch = field(default_factory=lambda: empty(SEGMENT))
     run: str = ""
+    horizon: int = BEFORE_ALL_SEQS
 
     @property
     def older_generation(self) -> int | None:
@@ -88,6 +90,7 @@ def to_bytes(entry: Entry, *, is_last: bool = True) -> bytes:
         "since": entry.since,
         "generation": entry.generation,
         "run": entry.run,
+        "horizon": entry.horizon,
         "is_last": is_last,
     }
     return encode(entry.segment.replace_schema_metadata({_HEADER: json.dumps(header)}))
@@ -120,6 +123,7 @@ class EntryReader:
                 int(header["generation"]),
                 concat(parts),
                 str(header["run"]),
+                int(header["horizon"]),
             )
         except (KeyError, TypeError, ValueError, StopIteration, pa.ArrowException) as error:
             raise StateError(f"an entry of the log cannot be read: {error!r}") from error

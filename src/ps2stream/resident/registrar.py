@@ -7,6 +7,7 @@ the newest snapshot and what came after it, and goes on.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
 import pyarrow as pa
@@ -98,8 +99,11 @@ class ResidentRegistrar:
             places[registrar.plan.number] = write_plan(registrar.plan)
         self._routing = registrar.plan_numbers.map(places.__getitem__)
         if self._gives_order:
-            self.upto = adjustment_seq(self.upto)
-        self._since = self.upto
+            self._since = self.upto = adjustment_seq(self.upto)
+        else:
+            # Seqs leave no place in between. One publication may stand right behind what is decided, and be
+            # routed before this is known; those after it wait for more of the log, and so for this.
+            self._since = self.upto + 1
         kind = _kind_of(adjusted)
         self._generation += kind is EntryKind.SWITCH
         assert before != registrar.plan_numbers
@@ -141,7 +145,7 @@ class ResidentRegistrar:
             self.registrar.workers_of(ended),
         )
         self.n_since_snapshot = 0
-        return self._entry(EntryKind.SNAPSHOT, concat([begun, gone]))
+        return replace(self._entry(EntryKind.SNAPSHOT, concat([begun, gone])), horizon=horizon)
 
     def _entry(self, kind: EntryKind, segment: pa.RecordBatch) -> Entry:
         self.n_since_snapshot += segment.num_rows if kind is not EntryKind.SNAPSHOT else 0

@@ -17,6 +17,7 @@ from ps2stream.resident.notes import note_to_bytes
 from ps2stream.resident.registrar import ResidentRegistrar
 from ps2stream.resident.rejecting import rejected_sends
 from ps2stream.resident.reporting import Reporter
+from ps2stream.resident.trimming import Trimming
 from ps2stream.resident.wire import Place, Received, Send, Topic, Wire
 from ps2stream.roles.update_compiler import compile_updates
 
@@ -56,6 +57,7 @@ class RegistrarLoop:
         self._keep_record, self._keep_status = keep_record, keep_status
         self._status_at = 0.0
         self._is_stopped = tail.is_stopped  # by the one before, which did not live to see it
+        self._trimming = Trimming(wire, config.trim_s)
         ends = {
             place: wire.ends(topic)[0] for place, topic in ((LOADS, Topic.LOADS), (CONTROL, Topic.CONTROL))
         }
@@ -82,6 +84,7 @@ class RegistrarLoop:
             self._commit(sends)
         if not self._is_stopped:  # a stop stays behind the newest snapshot: who starts late must find it
             self._snapshot_when_due()
+        self._trimming.when_due({})
         return not self._is_stopped
 
     def _decide(self, records: list[Received]) -> list[Send]:

@@ -22,7 +22,7 @@ from ps2stream.matching.contract import OWNED_BEFORE, OWNED_NOW
 from ps2stream.matching.index import GI2
 from ps2stream.model.schemas import BEFORE_ALL_SEQS
 from ps2stream.registry.index import Registry
-from ps2stream.registry.segments import BEGIN, DROP, END, MOVE, rows_of, subscriptions_of
+from ps2stream.registry.segments import BEGIN, DROP, END, MOVE, changes, rows_of, subscriptions_of
 from ps2stream.resident.dispatcher import ReadPlan
 from ps2stream.resident.entries import Entry, EntryKind
 from ps2stream.resident.positions import NOTHING_YET
@@ -75,6 +75,7 @@ class ResidentWorker:
                 index = GI2.create(settings)
                 self._workers[entry.generation - number] = Worker(self.worker_id, index)
         self._newest = entry.generation
+        self._end_leaving(entry.segment)
         rows = rows_of(entry.segment, self.worker_id)
         if len(rows):
             self._apply(entry, rows)
@@ -149,6 +150,18 @@ class ResidentWorker:
             seqs = set(subscriptions.seq_from[dropped].tolist()) - set(subscriptions.seq_from[moved].tolist())
             generation = entry.generation - (entry.kind is EntryKind.UNITE)
             self._dropping.append(_Dropping(entry.since, generation, seqs))
+
+    def _end_leaving(self, segment: pa.RecordBatch) -> None:
+        """End what is to move out, too: the log tells its new owners only, and its cells may come back."""
+        if not self._dropping:
+            return
+        ended = changes(segment, END)
+        seqs, seq_to = (ended.column(name).to_numpy() for name in ("seq_from", "seq_to"))
+        for dropping in self._dropping:
+            if dropping.generation in self._workers:
+                is_leaving = np.isin(seqs, sorted(dropping.seqs))
+                index = self._workers[dropping.generation].index
+                index.end(frozen(seqs[is_leaving]), frozen(seq_to[is_leaving]))
 
     def _keep(self, seqs: Int64s) -> None:
         """Let those stay that come back before they have gone; their form is the same."""

@@ -17,6 +17,7 @@ from ps2stream.resident.log_tail import LOG, LogTail
 from ps2stream.resident.notes import WorkerNote, note_from_bytes, note_to_bytes
 from ps2stream.resident.reporting import Reporter
 from ps2stream.resident.routed import RoutedHeader, from_record
+from ps2stream.resident.trimming import Trimming
 from ps2stream.resident.wire import WORKER, Place, Received, Send, Topic, Wire
 from ps2stream.resident.worker import ResidentWorker
 from ps2stream.roles.worker import CellCounters, Worker
@@ -52,7 +53,7 @@ class WorkerLoop:
         #: As the last commit has it: if this process dies, packets come again from there.
         self._horizon = self._least_horizon()
         self._waiting: deque[_Waiting] = deque()
-        self._trim_at = time.monotonic() + config.trim_s
+        self._trimming = Trimming(wire, config.trim_s)
         wire.follow({LOG: self._tail.start, self._routed: self._next})
 
     @property
@@ -76,7 +77,7 @@ class WorkerLoop:
         if sends or self._next != before:
             self._commit(sends, appended)
         self._role.forget(self._horizon)
-        self._trim_when_due()
+        self._trimming.when_due({self._routed: self._next})
         return not self._tail.is_stopped
 
     def _received(self, timeout_s: float) -> list[Received]:
@@ -160,8 +161,3 @@ class WorkerLoop:
     def _contents(self) -> pa.RecordBatch:
         sizes = self._role.newest.index.cell_counters(["bytes"])["bytes"]
         return pa.record_batch({"bytes": pa.array(sizes)})
-
-    def _trim_when_due(self) -> None:
-        if time.monotonic() >= self._trim_at:
-            self._wire.trim({self._routed: self._next})
-            self._trim_at = time.monotonic() + self._config.trim_s

@@ -12,6 +12,7 @@ from ps2stream.arrays import Int32s, Int64s, Ragged, UInt8s, UInt64s, frozen
 from ps2stream.arrow import large_lists
 from ps2stream.kernels import kernel
 from ps2stream.model.events import Publications, check_publications
+from ps2stream.model.schemas import empty
 from ps2stream.roles.packets import ROUTED, SAMPLED
 from ps2stream.routing.index import GridT, Routed, asked_rows, route_by
 from ps2stream.routing.routing import Routing
@@ -39,7 +40,8 @@ class Dispatcher:
         self._grid_ts = grid_ts
         self._tokenizer = tokenizer
 
-    def dispatch(self, batch: pa.RecordBatch) -> Dispatched:
+    def dispatch(self, batch: pa.RecordBatch, *, with_sample: bool = True) -> Dispatched:
+        """Route publications; a sample of them is taken unless nobody wants it."""
         publications, rejected = check_publications(batch)
         n = len(publications.lon)
         written = self._tokenizer.cut(publications.texts)
@@ -54,7 +56,8 @@ class Dispatcher:
             if packet.num_rows
         }
         n_discarded = n - len(rows) + routed.n_discarded
-        return Dispatched(packets, rejected, n, n_discarded, _sampled(publications, written))
+        sampled = _sampled(publications, written) if with_sample else empty(SAMPLED)
+        return Dispatched(packets, rejected, n, n_discarded, sampled)
 
 
 def _taken(publications: Publications, rows: Int64s) -> Publications:

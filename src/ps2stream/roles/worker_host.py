@@ -60,7 +60,10 @@ class WorkerHost(Protocol):
         ...
 
     def match(self, packets: Iterable[pa.RecordBatch], *, with_loads: bool = False) -> Served:
-        """Match packets of publications (schema ROUTED); loads of cells are only counted if asked for."""
+        """Match packets of publications (schema ROUTED); loads of cells are only counted if asked for.
+
+        They are those of these packets, or of all since they were asked for last where a host knows both.
+        """
         ...
 
     def fetch(self, seqs: Int64s) -> Subscriptions:

@@ -13,7 +13,7 @@ routed, and updates can be read without the publications between them.
 - ``event_log.py``: a finite log in Parquet, for ``replay``; it is read in batches and is no source by itself.
 
 Events without an end are a :class:`~ps2stream.sources.feed.Feed`: ``journal_feed.py`` and ``kafka_feed.py``
-say how far they go, and a loop takes range after range of them (``engines/spark/batches.py``).
+say how far they go, and a loop takes range after range of them (``engines/batches.py``).
 
 Crash rules. A source is a value: it can be sent to any process of the host and reads the same events each
 time, so a batch that runs again is made of the same ones. A journal does not change what it has, and is

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from ps2stream.journal import Journal
@@ -18,6 +18,8 @@ class JournalFeed:
     journal: Journal
     directory: Path
     stays_here: bool = False  # ranges are read by this process only
+    #: Where there was nothing more, and the version of the journal then.
+    _quiet: dict[int, tuple[int, int]] = field(default_factory=dict, repr=False, compare=False)
 
     @property
     def identity(self) -> str:
@@ -32,7 +34,15 @@ class JournalFeed:
 
     def end_within(self, after: Offsets, n_events: int) -> Offsets:
         (position,) = after
-        return (max(position, self.journal.end_within(position, n_events)),)
+        # Asked first: what is appended between the two looks is seen by this one or by the next.
+        version = self.journal.version()
+        if self._quiet.get(position) == version:
+            return after
+        upto = max(position, self.journal.end_within(position, n_events))
+        self._quiet.clear()
+        if upto == position:
+            self._quiet[position] = version
+        return (upto,)
 
     def sources(self, after: Offsets, upto: Offsets, n_parts: int) -> tuple[Source, ...]:
         ranges = open_ranges(self.journal, self.directory, after[0], upto[0], n_parts)

@@ -30,6 +30,8 @@ class JournalRange:
         return True
 
     def updates(self) -> Iterator[UpdateBatch]:
+        if not self.n_updates:
+            return
         for packet in self._packets(publications=False):
             if packet.updates is not None:
                 yield UpdateBatch(decode_updates(packet.updates), nothing_rejected())

@@ -131,3 +131,19 @@ def test_it_works_where_no_extra_is_installed_and_ctrl_c_ends_it(subscribed: Run
     assert process.returncode == 130, errors
     assert errors.splitlines()[-1] == "ps2stream: interrupted; start again to go on from here"
     assert ids(home) == ["p0", "p1", "p2"]
+
+
+def test_it_has_one_worker_or_as_many_as_the_job_was_begun_with(subscribed: Run, home: Home) -> None:
+    words = ("run", "--engine", "inline", "--until-idle")
+    assert subscribed(*words).code == 0
+    assert home.settings().n_workers == 1
+    refused = subscribed(*words, "--workers", "4")
+    assert refused.code == 3
+    assert "was made with n_workers=1; got 4" in refused.err
+
+
+def test_a_later_start_need_not_say_how_many_workers_there_are(subscribed: Run, home: Home) -> None:
+    assert subscribed(*RUN).code == 0
+    later = subscribed("run", "--engine", "inline", "--until-idle", "--json")
+    assert later.code == 0, later.err
+    assert home.settings().n_workers == 2

@@ -8,6 +8,7 @@ import math
 import time
 from collections.abc import Callable
 from contextlib import closing
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from ps2stream.cli import exit_codes
@@ -55,6 +56,7 @@ A line of figures every few seconds goes to stderr.
 With --engine inline all of it is in this process: no Spark, no Java, the same files and the same care. Events
 are delivered within milliseconds, and one core does the work. Each engine goes on where the other was
 stopped. It writes files of matches for every batch, and batches are small: --interval S makes them fewer.
+It has one worker unless --workers says otherwise: name more if the job is to go on on Spark.
 
 With --engine realtime dispatchers, workers and the registrar stay resident as tasks of one Spark job, with
 topics of Kafka between them (--kafka). A match is delivered within some tens of milliseconds, on any number
@@ -72,7 +74,7 @@ for readers of what is committed. Topics that are not there are made. The state 
 HOME/state where all is on one host.
 
 The first start makes the plan, from what there is by then (or --sample FILE, or --plan
-FILE); later ones go on with it, and need the same --workers, --partitioner and --stop-words.
+FILE); later ones go on with it, and need the same --partitioner and --stop-words, and --workers if given.
 When load drifts it is moved, and plans are made anew: 'ps2stream status' shows the loads,
 'ps2stream adjustments' what was done, 'ps2stream top' how it is doing now.
 """
@@ -142,6 +144,8 @@ def run(arguments: argparse.Namespace) -> int:
         check_inline(arguments, home)
     if arguments.engine == REALTIME:
         check_realtime(home)
+    if arguments.workers is None and plan is None:
+        settings = replace(settings, n_workers=_usual_workers(arguments, home, settings))
     state = _checked_state(arguments, home, settings)
     from ps2stream.deployment.idleness import Idleness
     from ps2stream.engines.meter import Meter
@@ -169,6 +173,14 @@ def run(arguments: argparse.Namespace) -> int:
     if interrupts:
         note(f"ps2stream: {ending_of(interrupts.exit_code)}; start again to go on from here")
     return interrupts.exit_code if interrupts else exit_codes.DONE
+
+
+def _usual_workers(arguments: argparse.Namespace, home: Home, settings: Settings) -> int:
+    """Return how many workers a job has where nobody says: as many as at its first start."""
+    if home.has_state:
+        return home.settings().n_workers
+    # In one process they would take turns, and each has its share of what a batch costs.
+    return 1 if arguments.engine == INLINE else settings.n_workers
 
 
 def _store(arguments: argparse.Namespace, home: Home) -> str | None:

@@ -1,13 +1,11 @@
 """The Spark engines: the only package that imports pyspark.
 
-    job              what a micro-batch does; open it first
+    job              the tasks of a micro-batch; open it first
     stages           the roles as Spark runs them
     pinned_shuffle   packets to workers that stay on their hosts
     slots            what a cluster has for tasks, before workers are given their hosts
     stream           start the engine on a journal, or on a DataFrame of the user's own
     kafka_stream     start it on topics of Kafka
-    held_state       the state of a stream, while one driver holds it
-    batches          which events a micro-batch has
     query            what runs batches in the background: a loop of ours, or Structured Streaming
     running_stream   a stream that goes on by itself when a process of Spark dies
     source           a journal as a Spark stream, for those who want the events themselves
@@ -17,10 +15,9 @@
     java, jvm        the Java that Spark needs, and the JVM that it runs in
     daemon           the process that Spark forks its Python processes from
     failures         what Spark says of a failure, in our words
-    batch_tally, meter  what a running stream reports
 
 Spark gives a batch its tasks and its shuffle, and a DataFrame of a user's own its batches; what a batch means
-is in ``roles`` and ``state``.
+is in ``engines/durable_job.py``, ``roles`` and ``state``.
 """
 
 from __future__ import annotations

@@ -1,0 +1,58 @@
+"""Events without an order: whatever happens to roles, one order explains all that was delivered."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from laws.engines import one_batch
+from ps2stream.config import Settings
+from ps2stream.testing.checker import check
+from ps2stream.testing.generators import random_events, random_steps
+from resident.live import Clients
+from resident.restless import Restless
+from resident.rig import Rig
+
+
+def live_rig(seed: int, n_workers: int, n_dispatchers: int, as_of_s: float) -> tuple[Rig, Restless]:
+    sample = one_batch(random_events(100, seed))
+    chaos = Restless(seed, sample)
+    chosen = Settings(n_workers=n_workers, n_dispatchers=n_dispatchers)
+    return Rig.of(chosen, sample, controller=chaos, given=False, seed=seed, as_of_s=as_of_s), chaos
+
+
+@given(
+    seed=st.integers(0, 100_000),
+    n_workers=st.integers(1, 6),
+    n_dispatchers=st.integers(1, 3),
+    death=st.sampled_from([0.0, 0.02, 0.1]),
+    as_of_s=st.sampled_from([0.0, 0.02, 60.0]),
+)
+@settings(max_examples=25, deadline=None)
+def test_one_order_explains_what_was_delivered_through_adjustments_and_deaths(
+    seed: int, n_workers: int, n_dispatchers: int, death: float, as_of_s: float
+) -> None:
+    rig, _ = live_rig(seed, n_workers, n_dispatchers, as_of_s)
+    clients = Clients(rig)
+    clients.will(random_steps(80, seed))
+    rig.run(death)
+    assert check(clients.seen()) == []
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_one_order_explains_a_long_history_of_more_and_fewer_dispatchers(seed: int) -> None:
+    rig, chaos = live_rig(seed, 4, 2, 0.05)
+    clients = Clients(rig)
+    clients.will(random_steps(700, seed))
+    for n_dispatchers in (3, 1, 3):
+        rig.run(0.02, n_steps=400)
+        rig.restart(replace(rig.config.settings, n_dispatchers=n_dispatchers))
+    rig.run(0.02)
+    history = clients.seen()
+    assert check(history) == []
+    assert len(history.deliveries) > 100
+    assert sum(chaos.made.values()) > 5
+    assert rig.n_deaths > 5
