@@ -126,7 +126,12 @@ def test_a_dispatcher_that_has_to_wait_for_the_log_sleeps() -> None:
     rig.settle()
     asked: list[float] = []
     wire: Any = rig.loops[ME]._wire
-    wire.poll = lambda timeout_s: asked.append(timeout_s) or []
+
+    def poll(timeout_s: float) -> list[Any]:
+        asked.append(timeout_s)
+        return []
+
+    wire.poll = poll
     rig.loops[ME].step(0.05)
     assert asked == [0.05]
 

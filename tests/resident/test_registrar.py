@@ -15,7 +15,8 @@ pytestmark = pytest.mark.kernel
 
 
 def changes_in(house: House) -> list[int]:
-    return house.log[-1].segment.column("change").to_pylist()
+    changes: list[int] = house.log[-1].segment.column("change").to_pylist()
+    return changes
 
 
 def test_an_entry_says_how_far_all_is_decided_and_by_which_plans() -> None:

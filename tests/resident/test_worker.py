@@ -181,7 +181,12 @@ def test_what_ended_and_must_stay_is_not_copied_again_and_again(monkeypatch: pyt
     index: Any = type(worker.newest.index)
     copied: list[int] = []
     compacted = index.compacted
-    monkeypatch.setattr(index, "compacted", lambda *given: copied.append(1) or compacted(*given))
+
+    def count(*arguments: Any) -> Any:
+        copied.append(1)
+        return compacted(*arguments)
+
+    monkeypatch.setattr(index, "compacted", count)
     for horizon in range(100, 110):  # before all ends
         worker.forget(horizon)
     assert len(copied) <= 1
