@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import random
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -32,6 +32,8 @@ from ps2stream.store.memory import MemoryStore
 
 #: Behind all events of a log that is over.
 THE_END = AFTER_ALL_SEQS - 2
+#: Where chance does not decide: so much comes to a role at once.
+_AT_ONCE: dict[str, int] = {Topic.UPDATES: 2, Topic.PUBLICATIONS: 2, Topic.LOG: 2, Topic.ROUTED: 4}
 #: No log of these tests takes so many.
 _MOST_STEPS = 50_000
 
@@ -84,10 +86,15 @@ class Rig:
     n_deaths: int = 0
     n_runs: int = 0
     writers: Writers = field(default_factory=dict)
-    #: Without chance: how many records of a topic come together, where that is limited.
-    at_once: Mapping[str, int] | None = None
     #: What clients will do, one after the other, while roles run.
     coming: deque[Callable[[], object]] = field(default_factory=deque)
+    #: Whether chance decides what comes to a role when.
+    is_patchy: bool = True
+
+    def steadily(self) -> Rig:
+        """Let what was sent come at once, a few records at a time."""
+        self.is_patchy = False
+        return self
 
     @classmethod
     def of(
@@ -136,9 +143,11 @@ class Rig:
     def start(self, role: RoleName) -> None:
         """Start a role, or start it again in the place of the one before."""
         dice = random.Random(f"{self.seed} {role} {self.n_deaths}")
-        wire: MemoryWire = PatchyWire(self.topics, role, dice, self.writers)
-        if self.at_once is not None:
-            wire = MemoryWire(self.topics, role, self.at_once)
+        wire: MemoryWire = (
+            PatchyWire(self.topics, role, dice, self.writers)
+            if self.is_patchy
+            else MemoryWire(self.topics, role, _AT_ONCE)
+        )
         if role.kind == REGISTRAR:
             self.loops[role] = RegistrarLoop(wire, self.config, self.controller)
         elif role.kind == DISPATCHER:
@@ -172,8 +181,9 @@ class Rig:
     def _will_append(self, place: Place, value: bytes) -> None:
         self.coming.append(lambda: self.topics.append(place, value))
 
-    def restart(self, settings: Settings) -> None:
-        """End all roles; others will go on by settings of their own."""
+    def restart(self, n_dispatchers: int) -> None:
+        """End all roles; as many dispatchers as are told go on with the others."""
+        settings = replace(self.config.settings, n_dispatchers=n_dispatchers)
         self.config = replace(self.config, settings=settings)
         self.loops.clear()
 
@@ -181,9 +191,6 @@ class Rig:
         """Step roles by chance, any number of times until all has passed them; each may die at a step."""
         dice = random.Random(f"{self.seed} {self.n_runs}")
         self.n_runs += 1
-        for role in self.roles:
-            if role not in self.loops:
-                self.start(role)
         for _ in range(n_steps or _MOST_STEPS):
             if self.coming:
                 for _ in range(dice.choice((0, 0, 0, 0, 1, 2))):
@@ -192,7 +199,9 @@ class Rig:
             elif self.is_over():
                 return
             role = dice.choice(self.roles)
-            if dice.random() < death:
+            if role not in self.loops:
+                self.start(role)
+            elif dice.random() < death:
                 self.n_deaths += 1
                 if dice.random() < 0.5:  # amid a step: when it would commit, or when it has
                     self._die_at_commit(role, is_done=dice.random() < 0.5)

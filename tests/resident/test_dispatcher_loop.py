@@ -14,7 +14,7 @@ from ps2stream.resident.memory_wire import MemoryWire
 from ps2stream.resident.notes import DispatcherNote, note_from_bytes
 from ps2stream.resident.positions import last_update_seq, position_after, update_seq
 from ps2stream.resident.routed import RoutedHeader, from_record
-from ps2stream.resident.wire import DISPATCHER, REGISTRAR, Place, RoleName, Topic
+from ps2stream.resident.wire import DISPATCHER, REGISTRAR, Place, Received, RoleName, Topic
 from resident.rig import Rig
 
 ME = RoleName(DISPATCHER)
@@ -30,8 +30,7 @@ def publication(id: str, **demands: int) -> dict[str, Any]:
 
 def rig_of(n_dispatchers: int = 1, n_partitions: int = 1, **more: Any) -> Rig:
     settings = Settings(n_workers=1, n_dispatchers=n_dispatchers)
-    rig = Rig.of(settings, empty(EVENTS), n_partitions=n_partitions, given=False)
-    rig.at_once = {Topic.LOG: 2, Topic.ROUTED: 4}
+    rig = Rig.of(settings, empty(EVENTS), n_partitions=n_partitions, given=False).steadily()
     rig.config = replace(rig.config, **more)
     return rig
 
@@ -127,7 +126,7 @@ def test_a_dispatcher_that_has_to_wait_for_the_log_sleeps() -> None:
     asked: list[float] = []
     wire: Any = rig.loops[ME]._wire
 
-    def poll(timeout_s: float) -> list[Any]:
+    def poll(timeout_s: float) -> list[Received]:
         asked.append(timeout_s)
         return []
 

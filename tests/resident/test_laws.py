@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pyarrow as pa
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -65,6 +63,6 @@ def test_another_number_of_dispatchers_goes_on_where_others_were() -> None:
     rig.pour(events)
     for n_dispatchers in (3, 1, 2):
         rig.run(n_steps=150)
-        rig.restart(replace(rig.config.settings, n_dispatchers=n_dispatchers))
+        rig.restart(n_dispatchers)
     rig.run()
     assert_as_the_oracle_says(rig, events)

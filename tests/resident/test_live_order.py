@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -49,7 +47,7 @@ def test_one_order_explains_a_long_history_of_more_and_fewer_dispatchers(seed: i
     clients.will(random_steps(700, seed))
     for n_dispatchers in (3, 1, 3):
         rig.run(0.02, n_steps=400)
-        rig.restart(replace(rig.config.settings, n_dispatchers=n_dispatchers))
+        rig.restart(n_dispatchers)
     rig.run(0.02)
     history = clients.seen()
     assert check(history) == []

@@ -26,9 +26,9 @@ def subscription(id: str, expression: str = "tea") -> dict[str, Any]:
 
 def rig_of(*, n_workers: int = 2, snapshot_every: int = 1_000) -> Rig:
     settings = Settings(n_workers=n_workers, n_dispatchers=1)
-    rig = Rig.of(settings, empty(EVENTS), n_partitions=1, given=False, snapshot_every=snapshot_every)
-    rig.at_once = {Topic.UPDATES: 2}
-    return rig
+    return Rig.of(
+        settings, empty(EVENTS), n_partitions=1, given=False, snapshot_every=snapshot_every
+    ).steadily()
 
 
 def kinds(rig: Rig) -> list[EntryKind]:

@@ -182,11 +182,11 @@ def test_what_ended_and_must_stay_is_not_copied_again_and_again(monkeypatch: pyt
     copied: list[int] = []
     compacted = index.compacted
 
-    def count(*arguments: Any) -> Any:
+    def counted(*given: Any) -> Any:
         copied.append(1)
-        return compacted(*arguments)
+        return compacted(*given)
 
-    monkeypatch.setattr(index, "compacted", count)
+    monkeypatch.setattr(index, "compacted", counted)
     for horizon in range(100, 110):  # before all ends
         worker.forget(horizon)
     assert len(copied) <= 1

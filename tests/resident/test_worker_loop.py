@@ -21,8 +21,7 @@ ROUTED, MATCHES = Place(Topic.ROUTED), Place(Topic.MATCHES)
 
 def rig_of(n_dispatchers: int = 1, **more: Any) -> Rig:
     settings = Settings(n_workers=1, n_dispatchers=n_dispatchers)
-    rig = Rig.of(settings, empty(EVENTS), n_partitions=n_dispatchers, given=False)
-    rig.at_once = {Topic.LOG: 2, Topic.ROUTED: 4}
+    rig = Rig.of(settings, empty(EVENTS), n_partitions=n_dispatchers, given=False).steadily()
     rig.config = replace(rig.config, trim_s=1e9, n_match_partitions=1, **more)
     rig.arrive(Topic.UPDATES, {"id": "a", "expression": "tea", "region": [-10, -10, 10, 10]})
     rig.settle()

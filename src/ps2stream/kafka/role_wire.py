@@ -163,17 +163,30 @@ class KafkaWire:
         return BrokerError(f"{self._role} cannot write: {reason_of(error)}")
 
 
+def fence(topics: RoleTopics, kind: str) -> None:
+    """Fence all roles of a kind that have ever been, and run no others: what they have noted is final."""
+    n = topics.topics.n_partitions(topics.name(_NOTES))
+    for number in topics.numbers(kind, n):
+        KafkaWire(topics, RoleName(kind, number)).close()
+
+
 def read_notes(topics: RoleTopics, ends: Ends, kind: str) -> dict[int, bytes]:
     """Return the newest notes of all roles of a kind, by their numbers."""
     topic = topics.name(_NOTES)
     n = topics.topics.n_partitions(topic)
     firsts, lasts = ends.first(topic, n), ends.last(topic, n)
-    found = {}
-    for number in topics.numbers(kind, n):
-        partition = topics.note_partition(kind, number)
-        for records in read(topics.topics.kafka, Span(topic, partition, firsts[partition], lasts[partition])):
-            found[number] = records[-1].value or b""
-    return found
+    try:
+        found = {}
+        for number in topics.numbers(kind, n):
+            partition = topics.note_partition(kind, number)
+            span = Span(topic, partition, firsts[partition], lasts[partition])
+            for records in read(topics.topics.kafka, span):
+                found[number] = records[-1].value or b""
+        return found
+    except BrokerError:
+        if ends.first(topic, n) == firsts:
+            raise
+        return read_notes(topics, ends, kind)  # somebody has trimmed its notes since they were looked for
 
 
 def _noted(offsets: list[int], number: int) -> OnDelivery:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections import Counter, deque
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 import pyarrow as pa
 
@@ -54,11 +54,13 @@ class DispatcherLoop:
         self._sampled: list[pa.RecordBatch] = []
         self._role.follow(self._tail.snapshot)
         n_partitions, n_dispatchers = len(wire.ends(Topic.PUBLICATIONS)), config.settings.n_dispatchers
-        note, done, uptos = self._notes()
+        note = self._predecessors()
+        #: Of partitions that are another's now, too: that one may not have come to write its own note yet.
+        self._done, self._uptos = note.publications, note.uptos
         self._caught_up = note.applied
         self._horizon = max(note.horizon, self._tail.snapshot.horizon)
         self._partitions = {
-            each: _Partition(done.get(each, 0), uptos.get(each, BEFORE_ALL_SEQS))
+            each: _Partition(self._done.get(each, 0), self._uptos.get(each, BEFORE_ALL_SEQS))
             for each in range(number, n_partitions, n_dispatchers)
         }
         self._told = dict.fromkeys(range(config.settings.n_workers), BEFORE_ALL_SEQS)
@@ -92,25 +94,27 @@ class DispatcherLoop:
         self._trimming.when_due({})
         return not self._tail.is_stopped
 
-    def _notes(self) -> tuple[DispatcherNote, dict[int, int], dict[int, int]]:
-        """Return the note of this dispatcher's predecessor, and how far any has got in each partition.
+    def _predecessors(self) -> DispatcherNote:
+        """Return how far dispatchers before this one have got.
 
-        There may have been more or fewer of them before: a partition may come from any of them. Offsets only
-        rise, and positions must not fall, so all of the log is waited for that any of them knew.
+        There may have been more or fewer of them: a partition may come from any. Offsets only rise, and
+        positions must not fall, so all of the log is waited for that any of them knew; and nothing is
+        answered as of a position that one of them has promised not to go back to. Where events bring their
+        order, each dispatcher goes by that of its partitions.
         """
         done: dict[int, int] = {}
         uptos: dict[int, int] = {}
-        mine, applied = DispatcherNote(), NOTHING_YET
+        horizon, applied = BEFORE_ALL_SEQS, NOTHING_YET
         for number, said in self._wire.notes(DISPATCHER).items():
             note = note_from_bytes(DispatcherNote, said)
-            if number == self.number:
-                mine = note
+            if number == self.number or not self._order.is_given:
+                horizon = max(horizon, note.horizon)
             applied = max(applied, note.applied)
             for partition, offset in note.publications.items():
                 done[partition] = max(done.get(partition, 0), offset)
             for partition, upto in note.uptos.items():
                 uptos[partition] = max(uptos.get(partition, BEFORE_ALL_SEQS), upto)
-        return replace(mine, applied=applied), done, uptos
+        return DispatcherNote(done, applied, horizon, uptos)
 
     def _is_ready(self) -> bool:
         """Say whether something can be routed that has come."""
@@ -238,11 +242,13 @@ class DispatcherLoop:
         return self._reporter.sends(sampled=sampled)
 
     def _commit(self, sends: list[Send]) -> None:
-        done = {number: each.next_offset for number, each in self._partitions.items()}
-        uptos = (
-            {number: each.upto for number, each in self._partitions.items()} if self._order.is_given else {}
-        )
-        note = DispatcherNote(done, self._role.applied, self._horizon, uptos)
+        for number, each in self._partitions.items():
+            self._done[number] = each.next_offset
+            if self._order.is_given:
+                self._uptos[number] = each.upto
+        # One that reports before it has caught up has not chosen a position; its predecessor had.
+        applied = max(self._role.applied, self._caught_up)
+        note = DispatcherNote(self._done, applied, self._horizon, self._uptos)
         started = time.monotonic()
         self._wire.commit(sends, note_to_bytes(note))
         self._recorder.observe("commit_seconds", time.monotonic() - started)

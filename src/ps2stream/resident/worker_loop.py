@@ -50,6 +50,8 @@ class WorkerLoop:
         self._counted: tuple[Worker[GI2], CellCounters] | None = None
         note = note_from_bytes(WorkerNote, wire.notes(WORKER).get(number))
         self._next, self._horizons = note.routed, dict(note.horizons)
+        #: What lies before it may be of dispatchers that are no more: there were more of them once.
+        self._routed_before = wire.ends(Topic.ROUTED)[number]
         #: As the last commit has it: if this process dies, packets come again from there.
         self._horizon = self._least_horizon()
         self._waiting: deque[_Waiting] = deque()
@@ -111,7 +113,9 @@ class WorkerLoop:
         return [Send(Place(Topic.MATCHES, each.partition), each.value, each.key) for each in records]
 
     def _least_horizon(self) -> int:
-        """Return the position below which no dispatcher sends anything any more."""
+        """Return the position below which no packet can come any more."""
+        if self._next < self._routed_before:
+            return BEFORE_ALL_SEQS
         n = self._config.settings.n_dispatchers
         return min(self._horizons.get(number, BEFORE_ALL_SEQS) for number in range(n))
 

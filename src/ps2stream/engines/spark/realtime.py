@@ -33,6 +33,7 @@ from ps2stream.files import AnyPath
 from ps2stream.kafka.claims import claim
 from ps2stream.kafka.role_reports import RoleReports
 from ps2stream.kafka.role_topics import RoleTopics
+from ps2stream.kafka.role_wire import fence
 from ps2stream.kafka.sending import Outgoing, Sender
 from ps2stream.kafka.topics import Topics
 from ps2stream.metrics.board import Board
@@ -42,6 +43,7 @@ from ps2stream.resident.config import RoleConfig
 from ps2stream.resident.entries import first_entry
 from ps2stream.resident.files import FIRST_SNAPSHOT, RoleFiles
 from ps2stream.resident.idleness import RolesIdleness
+from ps2stream.resident.wire import DISPATCHER
 from ps2stream.sinks.match_records import MatchFormat
 from ps2stream.state.state import State
 
@@ -70,7 +72,7 @@ class RealtimeOptions:
 
     ``plan``: makes one for the first start. ``has_given_order``: events bring their seqs (a replay).
     ``make_controller``: who adjusts the load, if not the one that the settings ask for. ``board``: where what
-    roles say of themselves is hung up.
+    roles say of themselves is hung up. The others as in RoleConfig.
     """
 
     plan: Callable[[], Plan]
@@ -78,6 +80,8 @@ class RealtimeOptions:
     has_given_order: bool = False
     make_controller: MakeController | None = None
     snapshot_every: int = 100_000
+    report_s: float = 1.0
+    trim_s: float = 5.0
     board: Board = field(default_factory=lambda: Board(ENGINE))
 
 
@@ -114,6 +118,8 @@ def _role_task(mine: State, topics: RoleTopics, settings: Settings, options: Rea
     mine.job_file.check(settings)
     mine.job_file.check_engine(ENGINE)
     claim(topics.topics, mine.job_file.job_id)
+    # There may have been more or fewer of them, and a partition another's: one that is left over would go on.
+    fence(topics, DISPATCHER)
     config = RoleConfig(
         settings,
         files,
@@ -122,6 +128,8 @@ def _role_task(mine: State, topics: RoleTopics, settings: Settings, options: Rea
         has_given_order=options.has_given_order,
         match_format=options.match_format,
         snapshot_every=options.snapshot_every,
+        report_s=options.report_s,
+        trim_s=options.trim_s,
     )
     if options.make_controller is None:
         return RoleTask(config, topics, mine)

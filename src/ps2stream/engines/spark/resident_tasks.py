@@ -68,6 +68,8 @@ class RoleTask:
         warm()
         wire = KafkaWire(self.topics, role)
         try:
+            # Taken over since: nobody would fence a dispatcher of whom there are fewer now.
+            self.state.check_epoch()
             if role.kind == REGISTRAR:
                 self._run_registrar(wire)
             else:
@@ -89,4 +91,4 @@ class RoleTask:
                 pass
 
     def _keep_record(self, record: Adjustment) -> None:
-        self.state.adjustments.write(record.batch_id, record)
+        self.state.resident_adjustments.write(record.batch_id, record)

@@ -1,0 +1,146 @@
+"""The wire of a role on brokers: what is written counts with its note or not at all, and has one writer."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+import pytest
+
+from ps2stream.errors import FencedError, StateError
+from ps2stream.kafka.ends import Ends
+from ps2stream.kafka.places import Place, Received, RoleName, Send
+from ps2stream.kafka.role_topics import RoleTopics
+from ps2stream.kafka.role_wire import KafkaWire, fence, read_notes
+from ps2stream.kafka.sending import Outgoing, produce
+from ps2stream.kafka.topics import Topics
+from waiting import HANG_S
+
+LOG, ROUTED = Place("log"), Place("routed", 1)
+REGISTRAR, WORKER = RoleName("registrar"), RoleName("worker", 1)
+
+
+@pytest.fixture
+def role_topics(topics: Topics) -> RoleTopics:
+    made = RoleTopics(topics, n_workers=2)
+    made.create(n_dispatchers=1)
+    return made
+
+
+def values(received: list[Received]) -> list[bytes | None]:
+    return [record.value for record in received]
+
+
+def polled(wire: KafkaWire, n: int) -> list[Received]:
+    """Return the next records that come; as many as are expected."""
+    found: list[Received] = []
+    until = time.monotonic() + HANG_S
+    while len(found) < n and time.monotonic() < until:
+        found += wire.poll(0.1)
+    return found
+
+
+def wait_until(is_so: Callable[[], bool]) -> None:
+    until = time.monotonic() + HANG_S
+    while not is_so():
+        assert time.monotonic() < until
+        time.sleep(0.02)
+
+
+def begin(wire: KafkaWire, topics: RoleTopics, value: bytes) -> None:
+    """Leave a transaction open, as a role does that dies in it."""
+    wire._producer.begin_transaction()
+    produce(wire._producer, Outgoing(topics.name("log"), 0, value))
+    wire._producer.flush()
+
+
+def test_records_and_note_are_there_together_and_in_order(role_topics: RoleTopics) -> None:
+    wire = KafkaWire(role_topics, REGISTRAR)
+    assert wire.notes("registrar") == {}
+    offsets = wire.commit([Send(LOG, b"a"), Send(ROUTED, b"x"), Send(LOG, b"b")], b"one")
+    assert offsets[0] < offsets[2]
+    wire.commit([], b"two")
+    after = KafkaWire(role_topics, REGISTRAR)
+    assert after.notes("registrar") == {0: b"two"}
+    assert values(after.read(LOG, 0)) == [b"a", b"b"]
+    assert values(after.read(LOG, offsets[0] + 1)) == [b"b"]
+    after.follow({LOG: offsets[2], ROUTED: 0})
+    assert set(values(polled(after, 2))) == {b"b", b"x"}
+
+
+def test_what_was_not_committed_will_never_be_and_nobody_waits_for_it(role_topics: RoleTopics) -> None:
+    first = KafkaWire(role_topics, REGISTRAR)
+    first.commit([Send(LOG, b"a")], b"one")
+    begin(first, role_topics, b"lost")
+    second = KafkaWire(role_topics, REGISTRAR)
+    assert second.notes("registrar") == {0: b"one"}
+    assert values(second.read(LOG, 0)) == [b"a"]
+    second.commit([Send(LOG, b"b")], b"two")
+    third = KafkaWire(role_topics, REGISTRAR)
+    assert values(third.read(LOG, 0)) == [b"a", b"b"]
+
+
+def test_one_whose_wire_was_opened_by_another_can_write_no_more(role_topics: RoleTopics) -> None:
+    first, other = KafkaWire(role_topics, WORKER), KafkaWire(role_topics, RoleName("worker", 0))
+    first.commit([Send(ROUTED, b"a")], b"one")
+    second = KafkaWire(role_topics, WORKER)
+    with pytest.raises(FencedError, match="another worker 1"):
+        first.commit([Send(ROUTED, b"zombie")], b"zombie")
+    first.close()
+    other.commit([], b"other")  # others are not touched
+    second.commit([Send(ROUTED, b"b")], b"two")
+    assert second.notes("worker") == {1: b"one"} | {1: b"two"} | {0: b"other"}
+    assert values(second.read(ROUTED, 0)) == [b"a", b"b"]
+
+
+def test_after_the_fence_all_is_seen_that_was_committed(role_topics: RoleTopics) -> None:
+    """Brokers answer a commit before readers see it; who takes over must see it all the same."""
+    for number in range(20):
+        wire = KafkaWire(role_topics, REGISTRAR)
+        assert values(wire.read(LOG, 0)) == [str(each).encode() for each in range(number)]
+        wire.commit([Send(LOG, str(number).encode())], b"")
+
+
+def test_all_roles_of_a_kind_are_fenced_also_those_that_are_too_many_now(role_topics: RoleTopics) -> None:
+    role_topics.create(n_dispatchers=3)
+    wires = [KafkaWire(role_topics, RoleName("dispatcher", number)) for number in range(3)]
+    worker = KafkaWire(role_topics, WORKER)
+    for number, wire in enumerate(wires):
+        wire.commit([], str(number).encode())
+    fence(role_topics, "dispatcher")
+    for wire in wires:
+        with pytest.raises(FencedError):
+            wire.commit([], b"zombie")
+    worker.commit([], b"lives")
+    notes = read_notes(role_topics, Ends(role_topics.topics.kafka), "dispatcher")
+    assert notes == {0: b"0", 1: b"1", 2: b"2"}
+
+
+def test_what_is_trimmed_is_gone_and_missed_by_those_who_need_it(role_topics: RoleTopics) -> None:
+    wire, ends = KafkaWire(role_topics, REGISTRAR), Ends(role_topics.topics.kafka)
+    offsets = [wire.commit([Send(LOG, str(number).encode())], b"note")[0] for number in range(4)]
+    wire.trim({LOG: offsets[2]})
+    wait_until(lambda: ends.first(role_topics.name("log"), 1) == [offsets[2]])
+    assert wire.notes("registrar") == {0: b"note"}
+    assert values(wire.read(LOG, offsets[2])) == [b"2", b"3"]
+    with pytest.raises(StateError, match="trimmed"):
+        wire.read(LOG, offsets[1])
+    wire.follow({LOG: offsets[1]})
+    with pytest.raises(StateError, match="trimmed"):
+        polled(wire, 1)
+
+
+def test_notes_can_be_read_while_they_are_trimmed(role_topics: RoleTopics) -> None:
+    wire, ends = KafkaWire(role_topics, WORKER), Ends(role_topics.topics.kafka)
+    for number in range(100):
+        wire.commit([], str(number).encode())
+        wire.trim({})
+        (found,) = read_notes(role_topics, ends, "worker").values()
+        assert number - 1 <= int(found) <= number
+
+
+def test_a_role_of_more_dispatchers_has_notes_of_its_own(role_topics: RoleTopics) -> None:
+    KafkaWire(role_topics, RoleName("dispatcher", 0)).commit([], b"first")
+    role_topics.create(n_dispatchers=3)
+    KafkaWire(role_topics, RoleName("dispatcher", 2)).commit([], b"third")
+    assert KafkaWire(role_topics, WORKER).notes("dispatcher") == {0: b"first", 2: b"third"}
