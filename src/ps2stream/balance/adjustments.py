@@ -38,7 +38,8 @@ class Adjustment:
     afterwards (empty until a whole window has passed). ``n_bytes`` are those of the subscriptions that
     moved, as written to the log. ``selection_s`` is the time to decide, ``pause_s`` the time that the
     stream stood still for all of it, ``migration_s`` the time from the decision until the last worker was
-    ready for publications. ``n_delayed`` publications of that batch had to wait.
+    ready for publications. ``n_delayed`` publications of that batch had to wait. Resident roles have no
+    batches: there ``batch_id`` counts adjustments, and publications beyond ``position`` go by this one.
     """
 
     kind: AdjustmentKind
@@ -58,6 +59,7 @@ class Adjustment:
     pause_s: float = 0.0
     migration_s: float = 0.0
     n_delayed: int = 0
+    position: int | None = None
 
 
 def step_records(steps: Sequence[Step]) -> tuple[StepRecord, ...]:

@@ -30,6 +30,8 @@ from ps2stream.model.rejections import OnRejected
 from ps2stream.model.schemas import MATCHES
 from ps2stream.model.space import check_point
 from ps2stream.model.subscriptions import Subscription
+from ps2stream.state.job_file import BATCHES
+from ps2stream.state.state import State
 from ps2stream.text.tokenizer import Tokenizer
 
 
@@ -185,7 +187,7 @@ class Deployment:
     def adjustments(self) -> list[Adjustment]:
         """Return what load adjustment did, and why, oldest first."""
         state_of(self.home)
-        return settled(self.home, None, lambda state: state.adjustments.read())
+        return settled(self.home, None, _adjustments)
 
     def _reader(self) -> Matches:
         if not self.home.exists():
@@ -217,6 +219,11 @@ def _age_s(name: str, word: Mapping[str, Any]) -> float:
         return max(0.0, time.time() - float(word["at"]))
     except (KeyError, TypeError, ValueError) as error:
         raise StateError(f"the {name} of the job cannot be read: {error!r}") from error
+
+
+def _adjustments(state: State) -> list[Adjustment]:
+    is_resident = state.job_file.engine != BATCHES
+    return (state.resident_adjustments if is_resident else state.adjustments).read()
 
 
 def _many(records: Record | Iterable[Record]) -> Iterable[Record]:

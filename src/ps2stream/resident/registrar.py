@@ -107,7 +107,8 @@ class ResidentRegistrar:
         kind = _kind_of(adjusted)
         self._generation += kind is EntryKind.SWITCH
         assert before != registrar.plan_numbers
-        return AdjustedEntry(self._entry(kind, adjusted.migrated.rows), adjusted.record)
+        entry = self._entry(kind, adjusted.migrated.rows)
+        return AdjustedEntry(entry, replace(adjusted.record, position=entry.since))
 
     def stop(self, run: str) -> Entry:
         """Tell the roles of a run to end."""

@@ -187,4 +187,5 @@ class RegistrarLoop:
         self._status_at = time.monotonic() + _STATUS_S
         if isinstance(self._controlling.controller, LoadController):
             number = self._note.n_adjustments
-            self._keep_status(status_of(self._controlling.controller, self._role.registrar, number))
+            status = status_of(self._controlling.controller, self._role.registrar, number)
+            self._keep_status({**status, "position": self._role.upto})

@@ -121,6 +121,11 @@ class State:
         return AuditLog(self.store.under("adjustments"), self.epoch, self.ledger.epoch_of)
 
     @property
+    def resident_adjustments(self) -> AuditLog:
+        """Return the audit log of resident roles, who number adjustments over all starts of their job."""
+        return AuditLog(self.store.under("adjustments"))
+
+    @property
     def mailbox(self) -> Mailbox:
         return Mailbox(self.store, self.epoch)
 

@@ -92,5 +92,7 @@ def _print_text(status: dict[str, Any], figures: LoadFigures | None, n_cells: in
     if figures is None:
         print(f"{doing}; {_NOTHING_YET}")
         return
-    print(f"{doing}; figures of {ago(status['age_s'])}, after batch {figures.batch_id}")
+    position = status.get("position")
+    where = f"after batch {figures.batch_id}" if position is None else f"at position {position}"
+    print(f"{doing}; figures of {ago(status['age_s'])}, {where}")
     print_loads(figures, n_cells)

@@ -18,7 +18,8 @@ _PHASES = {"move": "moved", "merge": "merged", "split": "divided by terms"}
 def text_of(record: Adjustment) -> str:
     """Write an adjustment as a headline and what belongs to it, indented."""
     plans = f"plan {record.plan_before} -> {record.plan_after}"
-    head = f"{record.at}  {record.kind}  before batch {record.batch_id}, {plans}"
+    where = f"before batch {record.batch_id}" if record.position is None else f"at position {record.position}"
+    head = f"{record.at}  {record.kind}  {where}, {plans}"
     return "\n  ".join(map(safe, [head, *_lines(record)]))
 
 

@@ -91,4 +91,4 @@ class RoleTask:
                 pass
 
     def _keep_record(self, record: Adjustment) -> None:
-        self.state.adjustments.write(record.batch_id, record)
+        self.state.resident_adjustments.write(record.batch_id, record)
