@@ -24,8 +24,8 @@ from ps2stream_bench.live.subject import Subject
 #: The grain of what is measured.
 EVERY_S = 0.005
 _SUBSCRIBE_EVERY_S = 0.05
-#: So many subscriptions are asked for at a time, the newest: so long one has to become visible.
-_N_WORDS = 40
+#: So long a subscription is looked for, or for half of the whole time where that is less.
+_WINDOW_S = 2.0
 _PLACE = {"lat": 40.0, "lon": -100.0}
 
 
@@ -37,18 +37,20 @@ class Probe(threading.Thread):
         self._topics, self._n_partitions = subject.deployment.topics, subject.n_partitions
         self._client = Client(self._topics)
         self._n = int(seconds / EVERY_S)
+        self._window_s = min(_WINDOW_S, seconds / 2)
         self._acknowledged = Acknowledged()
         self._sent_at: list[float] = []
 
     def run(self) -> None:
         started, n_words = time.perf_counter(), 0
+        n_newest = int(self._window_s / _SUBSCRIBE_EVERY_S) + 1
         for number in range(self._n):
             due = started + number * EVERY_S
             time.sleep(max(0.0, due - time.perf_counter()))
             if number * EVERY_S >= n_words * _SUBSCRIBE_EVERY_S:
                 self._subscribe(n_words)
                 n_words += 1
-            words = " ".join(f"visible{n}word" for n in range(max(0, n_words - _N_WORDS), n_words))
+            words = " ".join(f"visible{n}word" for n in range(max(0, n_words - n_newest), n_words))
             packet = pa.RecordBatch.from_pylist([{"id": f"visibility-{number}", **_PLACE, "text": words}])
             record = Outgoing(self._topics.publications, number % self._n_partitions, encode(packet))
             self._sent_at.append(time.perf_counter())
@@ -61,8 +63,12 @@ class Probe(threading.Thread):
         record = Outgoing(self._topics.updates, 0, json.dumps(value).encode(), key)
         self._client.send([record], self._acknowledged.told(key))
 
-    def found_s(self, seen: Iterable[tuple[float, pa.RecordBatch]]) -> Float64s:
-        """Return of each subscription how long it was not visible after it was acknowledged."""
+    def found_s(self, seen: Iterable[tuple[float, pa.RecordBatch]]) -> tuple[Float64s, int]:
+        """Return of each subscription how long it was not visible after it was acknowledged.
+
+        One that was not seen for as long as it was looked for counts with that time, and is counted: left
+        out, the worst would be missing. Those that were looked for only in part are left out.
+        """
         first: dict[str, int] = {}
         for _, matches in seen:
             is_own = pa.compute.starts_with(matches.column("publication_id"), "visibility-")
@@ -70,10 +76,13 @@ class Probe(threading.Thread):
                 number = int(row["publication_id"].rpartition("-")[2])
                 id = row["subscription_id"]
                 first[id] = min(number, first.get(id, number))
-        waited = [
-            self._sent_at[number] - self._acknowledged.at[id.encode()]
-            for id, number in first.items()
-            if id.encode() in self._acknowledged.at
-        ]
-        # One that was sent before the acknowledgement came back may see it already.
-        return np.array([max(each, 0.0) for each in waited])
+        waited: list[float] = []
+        n_unseen = 0
+        for key, at in self._acknowledged.at.items():
+            if at + self._window_s > self._sent_at[-1]:
+                continue
+            number = first.get(key.decode(), -1)
+            n_unseen += number < 0
+            # One that was sent before the acknowledgement came back may see it already.
+            waited.append(self._window_s if number < 0 else max(0.0, self._sent_at[number] - at))
+        return np.array(waited), n_unseen
