@@ -33,10 +33,10 @@ THROUGHPUT, VISIBILITY, ADJUSTMENT = "throughput", "visibility", "adjustment"
 _TARGET = 1.2
 
 _N_LIVE: dict[Scale, int] = {"tiny": 2_000, "small": 100_000, "paper": 1_000_000}
-_N_PUBLICATIONS: dict[Scale, int] = {"tiny": 40_000, "small": 1_000_000, "paper": 4_000_000}
+_N_PUBLICATIONS: dict[Scale, int] = {"tiny": 150_000, "small": 1_000_000, "paper": 4_000_000}
 _N_CORPUS: dict[Scale, int] = {"tiny": 5_000, "small": 100_000, "paper": 200_000}
 _N_TURNS: dict[Scale, int] = {"tiny": 1, "small": 3, "paper": 6}
-_SECONDS: dict[Scale, float] = {"tiny": 1.0, "small": 10.0, "paper": 30.0}
+_SECONDS: dict[Scale, float] = {"tiny": 3.0, "small": 10.0, "paper": 30.0}
 #: As a share of saturation, while visibility and delays are looked at.
 _LOAD = 0.5
 _FLOOD = 1e9
@@ -148,6 +148,8 @@ def _visibility(case: Case, stream: Stream, context: Context) -> Iterator[Row]:
         probe.join()
         waited_s, n_unseen = probe.found_s(subject.seen)
         waited_ms = waited_s * 1000
+        if not len(waited_ms):
+            raise RuntimeError("no subscription was acknowledged in time to be looked for")
         p50, p99 = np.quantile(waited_ms, [0.5, 0.99], method="inverted_cdf")
         yield {
             **row,
