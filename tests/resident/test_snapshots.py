@@ -14,10 +14,10 @@ from resident.test_laws import assert_as_the_oracle_says
 
 
 def test_a_registrar_that_was_taken_over_removes_no_file_of_its_successor() -> None:
-    events = random_events(200, seed=1)
+    events = random_events(800, seed=1)
     rig = Rig.of(Settings(n_workers=2), one_batch(events), seed=1, snapshot_every=10)
     rig.pour(events)
-    rig.run(n_steps=150)
+    rig.run(n_steps=200)
     zombie = rig.loops[RoleName(REGISTRAR)]
     commit = zombie._wire.commit
 
