@@ -16,7 +16,14 @@ from ps2stream.kafka import decoding
 from ps2stream.kafka.decoding import Decoded, decode_publications, decode_updates
 from ps2stream.kafka.numbering import MAX_ROWS, NumberedSpan
 from ps2stream.kafka.reading import Record, Span
-from ps2stream.model.schemas import PUBLICATIONS, REJECTED, SUBSCRIBE, UNSUBSCRIBE, UPDATES
+from ps2stream.model.schemas import (
+    PLACED_PUBLICATIONS,
+    PUBLICATIONS,
+    REJECTED,
+    SUBSCRIBE,
+    UNSUBSCRIBE,
+    UPDATES,
+)
 from ps2stream.roles.packets import encode
 
 PLACE = NumberedSpan(Span("t.publications", 2, 100, 10_000), 7)
@@ -26,9 +33,9 @@ def records_of(*values: bytes | None) -> list[Record]:
     return [Record(100 + number, None, value) for number, value in enumerate(values)]
 
 
-def one_by_one(records: list[Record]) -> Decoded:
+def one_by_one(records: list[Record], schema: pa.Schema = PUBLICATIONS) -> Decoded:
     """Decode each record alone and by the slow way: behind something that Arrow's reader refuses."""
-    parts = [decode_publications([record, Record(9_999, None, b"1")], PLACE) for record in records]
+    parts = [decode_publications([record, Record(9_999, None, b"1")], PLACE, schema) for record in records]
     last = PLACE.seq(9_999)
     events = [part.events for part in parts]
     rejected = [
@@ -36,7 +43,7 @@ def one_by_one(records: list[Record]) -> Decoded:
         for part in parts
     ]
     return Decoded(
-        pa.concat_batches([_none(PUBLICATIONS), *events]),
+        pa.concat_batches([_none(schema), *events]),
         pa.concat_batches([_none(REJECTED), *rejected]),
     )
 
@@ -45,11 +52,11 @@ def _none(schema: pa.Schema) -> pa.RecordBatch:
     return pa.RecordBatch.from_pylist([], schema=schema)
 
 
-def assert_same(records: list[Record]) -> None:
+def assert_same(records: list[Record], schema: pa.Schema = PUBLICATIONS) -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(decoding, "_FEW", 1)
-        at_once = decode_publications(records, PLACE)
-    apart = one_by_one(records)
+        at_once = decode_publications(records, PLACE, schema)
+    apart = one_by_one(records, schema)
     # As text: nan is no nan's equal.
     assert repr(at_once.events.to_pylist()) == repr(apart.events.to_pylist())
     assert at_once.rejected.to_pylist() == apart.rejected.to_pylist()
@@ -289,3 +296,30 @@ def test_an_update_that_cannot_be_read_is_rejected(
     [row] = found.rejected.to_pylist()
     assert reason in row["reason"]
     assert (row["seq"], row["op"]) == (PLACE.seq(101), None)
+
+
+limits = (str((1 << 63) - 1), str(-(1 << 63)), str(1 << 63), str(-(1 << 63) - 1))
+demands = st.sampled_from(
+    ["7", "7.0", "7.5", "1e3", "-0", "-9", "null", "true", '"7"', "[7]", "007", *limits]
+)
+
+
+@given(st.lists(st.tuples(st.sampled_from(["after", "as_of", "id"]), demands), max_size=8))
+@settings(deadline=None)
+def test_demands_are_read_the_same_all_at_once_and_one_by_one(drawn: list[tuple[str, str]]) -> None:
+    records = records_of(*(f'{{"lat":1,"{name}":{value}}}'.encode() for name, value in drawn))
+    assert_same(records, PLACED_PUBLICATIONS)
+    assert_same(records)
+
+
+def test_packets_may_say_where_in_the_order_they_want_to_be() -> None:
+    rows = [{"id": "p", "lat": 1.0, "lon": 1.0, "text": "tea", "after": 7}]
+    packets = [
+        encode(pa.RecordBatch.from_pylist(rows)),
+        encode(pa.RecordBatch.from_pylist(rows, schema=PUBLICATIONS)),
+    ]
+    found = decode_publications(records_of(*packets), PLACE, PLACED_PUBLICATIONS).events
+    assert found.schema == PLACED_PUBLICATIONS
+    assert found.column("after").to_pylist() == [7, None]
+    assert found.column("as_of").to_pylist() == [None, None]
+    assert decode_publications(records_of(*packets), PLACE).events.schema == PUBLICATIONS

@@ -7,7 +7,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ps2stream.model.records import BadRecordError, Origin, objects_in, publication_row, subscription_row
+from ps2stream.model.records import (
+    BadRecordError,
+    Origin,
+    demands_of,
+    objects_in,
+    publication_row,
+    subscription_row,
+)
 
 SQUARE = [[0, 0], [2, 0], [2, 1], [0, 1], [0, 0]]
 
@@ -165,3 +172,23 @@ def test_any_json_is_a_row_or_a_bad_record(value: object) -> None:
             except BadRecordError:
                 continue
             assert all(field is None or isinstance(field, str | float) for field in row.values())
+
+
+@pytest.mark.parametrize(
+    ("record", "expected"),
+    [
+        ({"text": "tea"}, {"after": None, "as_of": None}),
+        ({"after": 7}, {"after": 7, "as_of": None}),
+        ({"after": None, "as_of": -3}, {"after": None, "as_of": -3}),
+        ({"type": "Feature", "properties": {"as_of": 9}, "after": 1}, {"after": None, "as_of": 9}),
+    ],
+)
+def test_a_publication_says_where_in_the_order_it_wants_to_be(record: object, expected: object) -> None:
+    assert demands_of(record) == expected
+
+
+@pytest.mark.parametrize("value", ["7", 7.0, True, [7], 1 << 63, -(1 << 63) - 1])
+@pytest.mark.parametrize("name", ["after", "as_of"])
+def test_what_is_no_seq_is_no_demand(name: str, value: object) -> None:
+    with pytest.raises(BadRecordError, match=f"{name} must be a seq, a whole number"):
+        demands_of({name: value})

@@ -151,3 +151,34 @@ def test_the_order_does_not_depend_on_how_many_matches_a_publication_has(
     expected = [(10_000 + p, int(seq)) for p in range(n_publications) for seq in seqs]
     assert [(row["publication_seq"], row["subscription_seq"]) for row in merged.to_pylist()] == expected
     assert merged.column("subscription_id").to_pylist() == [f"s{seq}" for _, seq in expected]
+
+
+@given(
+    st.lists(
+        st.lists(
+            st.tuples(st.integers(1, 9), st.lists(st.sampled_from(list(NAMES)), unique=True)), max_size=6
+        ),
+        max_size=4,
+    ),
+    st.integers(1, 5),
+)
+@settings(deadline=None)
+def test_one_worker_delivers_in_the_order_of_its_packets_what_a_merger_would(
+    drawn: list[list[tuple[int, list[int]]]], max_piece: int
+) -> None:
+    number = iter(range(100))
+    runs = [[(seq, f"p{next(number)}", sorted(seqs)) for seq, seqs in batch if seqs] for batch in drawn]
+    merger = Merger(_merger()._registry, max_piece)
+    pieces = list(merger.in_order([_found(*batch) for batch in runs]))
+    assert all(0 < piece.num_rows <= max_piece for piece in pieces)
+    delivered = [each for piece in pieces for each in _delivered(piece)]
+    assert delivered == [
+        (NAMES[seq], seq, id, position) for batch in runs for position, id, seqs in batch for seq in seqs
+    ]
+    merged = _delivered(merger.merge([_found(*batch) for batch in runs]))
+    assert sorted(delivered) == sorted(merged)
+
+
+def test_publications_that_share_a_position_and_an_id_are_each_delivered_by_a_worker(merger: Merger) -> None:
+    (piece,) = merger.in_order([_found((7, "p", [1]), (7, "p", [1, 3]))])
+    assert _delivered(piece) == [("a", 1, "p", 7), ("a", 1, "p", 7), ("b", 3, "p", 7)]

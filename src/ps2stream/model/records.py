@@ -211,7 +211,7 @@ def _number(value: object, name: str) -> float | None:
 def _seq(value: object, name: str) -> int | None:
     if value is None:
         return None
-    if isinstance(value, bool) or not isinstance(value, int) or abs(value) >= 1 << 63:
+    if isinstance(value, bool) or not isinstance(value, int) or not -(1 << 63) <= value < 1 << 63:
         raise BadRecordError(f"{name} must be a seq, a whole number; got {_kind(value)}")
     return value
 

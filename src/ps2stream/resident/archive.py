@@ -46,11 +46,11 @@ class Archive:
         parts = [empty(SEGMENT)]
         batch_of = np.searchsorted(np.array(self._firsts, np.int64), seqs, side="right") - 1
         for number in np.unique(batch_of):
-            batch = self._batches[max(0, int(number))]
+            batch = self._batches[number] if number >= 0 else empty(SEGMENT)
             wanted = seqs[batch_of == number]
             own = batch.column("seq_from").to_numpy()
-            at = np.minimum(np.searchsorted(own, wanted), len(own) - 1)
-            if not np.array_equal(own[at], wanted):
+            at = np.searchsorted(own, wanted)
+            if not np.array_equal(own[at[at < len(own)]], wanted):
                 raise StateError("the archive does not know a subscription that is alive")
             parts.append(batch if len(at) == len(own) else batch.take(pa.array(at)))
         return pa.concat_batches(parts)

@@ -113,11 +113,14 @@ class Controlling:
             self._began = None
 
     def _since(self, kind: str, number: int, name: str) -> float:
-        """Return by how much a counter of a role has risen since it was asked for last."""
+        """Return by how much a counter of a role has risen since it was asked for last.
+
+        Nothing the first time: what it counts may have been before this registrar began.
+        """
         measures = self._measures.get((kind, number))
         if measures is None:
             return 0.0
         key = (kind, number, measures.incarnation, name)
         now = measures.counters.get(name, 0.0)
-        before, self._counted[key] = self._counted.get(key, 0.0), now
+        before, self._counted[key] = self._counted.get(key, now), now
         return now - before

@@ -140,3 +140,29 @@ def test_a_slow_pipe_is_acknowledged_soon_and_an_interrupt_loses_no_whole_line(
         "published 2 publications, rejected 0",
     ]
     assert [row["id"] for row in _published(home)] == ["a", "b"]
+
+
+@pytest.mark.parametrize(("option", "name"), [("--after", "after"), ("--as-of", "as_of")])
+def test_a_journal_has_no_place_in_the_order_to_ask_for(
+    run: Any, home: Home, lines: Any, option: str, name: str
+) -> None:
+    ran = run("publish", "--file", lines(_record(0)), option, "7")
+    assert ran.code == 3
+    assert f"{name} is for deployments of 'ps2stream run --engine realtime'" in ran.err
+    assert not home.journal.exists() or _published(home) == []
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["--after", "soon"], "argument --after: invalid int value: 'soon'"),
+        (["--after", "1", "--as-of", "2"], "argument --as-of: not allowed with argument --after"),
+    ],
+)
+def test_what_is_no_place_in_the_order_is_wrong_usage(
+    run: Any, home: Home, lines: Any, words: list[str], message: str
+) -> None:
+    ran = run("publish", "--file", lines(_record(0)), *words)
+    assert ran.code == 2
+    assert message in ran.err
+    assert not home.directory.exists()

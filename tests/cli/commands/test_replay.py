@@ -180,6 +180,7 @@ def test_the_report_can_go_to_stdout(tmp_path: Path, capsys: pytest.CaptureFixtu
         (["e.parquet", "--workers", "0"], 2, "workers must lie between 1 and 1,024; got 0"),
         (["e.parquet", "--partitioner", "magic"], 2, "partitioner must be one of grid"),
         (["e.parquet", "--engine", "storm"], 2, "invalid choice: 'storm'"),
+        (["e.parquet", "--engine", "realtime"], 2, "--engine realtime needs Kafka: --kafka HOST:PORT"),
         (["e.parquet", "--stop-words", "none.txt"], 3, "stop words none.txt cannot be read"),
         (["e.parquet", "--sample", "none.parquet"], 3, "none.parquet: no such file or directory"),
         (
@@ -205,6 +206,7 @@ def test_a_wrong_call_says_what_was_needed(
     message: str,
 ) -> None:
     monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("PS2STREAM_KAFKA", raising=False)
     _write(Path("e.parquet"), random_events(10, seed=1))
     pq.write_table(pa.table({"seq": [1]}), "narrow.parquet")
     Path("notes.txt").write_text("no events in here")

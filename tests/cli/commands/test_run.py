@@ -307,3 +307,10 @@ def test_commands_that_leave_nothing_behind_do_so_when_they_are_interrupted(
         assert errors == "ps2stream: interrupted\n"
         assert list(scratch.glob("ps2stream-*")) == []
         assert wait_until_gone(process.pid, 60) == []
+
+
+def test_resident_roles_need_topics_and_nothing_is_made_before(run: Any, home: Home) -> None:
+    ran = run("run", "--engine", "realtime")
+    assert ran.code == 2
+    assert "--engine realtime needs Kafka: --kafka HOST:PORT (or PS2STREAM_KAFKA)" in ran.err
+    assert not home.directory.exists()

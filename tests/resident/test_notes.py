@@ -1,0 +1,40 @@
+"""Notes come back as they were written; where there is none, a role begins with the first record."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from ps2stream.errors import StateError
+from ps2stream.resident.files import FIRST_SNAPSHOT
+from ps2stream.resident.notes import (
+    DispatcherNote,
+    RegistrarNote,
+    WorkerNote,
+    note_from_bytes,
+    note_to_bytes,
+)
+
+NOTES = [
+    RegistrarNote(7, "snapshot-2", 19, "snapshot-1", 3),
+    DispatcherNote({0: 5, 12: 1 << 60}, 100, 91, {0: -(1 << 63)}),
+    WorkerNote(8, {0: 5, 1: -(1 << 63)}),
+]
+
+
+@pytest.mark.parametrize("note", NOTES)
+def test_a_note_comes_back_as_it_was(note: Any) -> None:
+    assert note_from_bytes(type(note), note_to_bytes(note)) == note
+
+
+@pytest.mark.parametrize("kind", [RegistrarNote, DispatcherNote, WorkerNote])
+def test_where_there_is_none_a_role_begins_with_the_first_record(kind: Any) -> None:
+    assert note_from_bytes(kind, None) == kind()
+    assert RegistrarNote().snapshot == FIRST_SNAPSHOT
+
+
+@pytest.mark.parametrize("said", [b"", b"[]", b"7", b'{"tea": 1}', b'{"routed": {"x": 1}}'])
+def test_what_is_no_note_is_an_error(said: bytes) -> None:
+    with pytest.raises(StateError, match="the note of a role cannot be read"):
+        note_from_bytes(WorkerNote, said)
