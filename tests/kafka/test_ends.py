@@ -10,6 +10,7 @@ from confluent_kafka import KafkaError, KafkaException, TopicPartition
 
 from ps2stream.errors import BrokerError
 from ps2stream.kafka.ends import Ends
+from ps2stream.kafka.role_topics import RoleTopics
 from ps2stream.kafka.sending import Outgoing, Sender
 from ps2stream.kafka.topics import Topics
 
@@ -59,3 +60,11 @@ def test_a_partition_without_a_leader_is_asked_for_again(topics: Topics) -> None
     ends._admin = Leaderless()
     assert ends.last(topics.publications, 3) == [0, 0, 0]
     assert ends._admin is admin
+
+
+def test_partitions_that_are_added_are_found_by_one_who_has_asked_before(topics: Topics) -> None:
+    roles, ends = RoleTopics(topics, n_workers=1), Ends(topics.kafka)
+    roles.create(n_dispatchers=1)
+    assert ends.last(roles.name("notes"), 3) == [0, 0, 0]
+    roles.create(n_dispatchers=2)
+    assert ends.last(roles.name("notes"), 4) == [0, 0, 0, 0]

@@ -55,6 +55,9 @@ _MAX_PLAIN_BYTES = 4_000
 _MAX_PLAIN_BRACKETS = 200
 _DEMANDS = ("after", "as_of")
 
+#: What one packet of many may be to blame for.
+_NOT_ALL = (BadRecordError, SchemaError, pa.ArrowException, OSError, ValueError)
+
 _Rejected = tuple[int | None, str | None, str | None, str]
 _RowOf = Callable[[object], Row]
 
@@ -91,8 +94,7 @@ def decode_publications(
     parts = _Parts([], [])
     for form, run in itertools.groupby(records, lambda record: _form_of(record.value)):
         if form is _Form.PACKET:
-            for record in run:
-                _add_packet(record, place, schema, parts)
+            _add_packets(list(run), place, schema, parts)
         elif form is _Form.PLAIN:
             _add_plain(list(run), place, schema, parts)
         else:
@@ -105,8 +107,7 @@ def decode_updates(records: Sequence[Record], place: NumberedSpan) -> Decoded:
     parts = _Parts([], [])
     for is_packet, run in itertools.groupby(records, lambda record: (record.value or b"").startswith(_ARROW)):
         if is_packet:
-            for record in run:
-                _add_packet(record, place, UPDATES, parts)
+            _add_packets(list(run), place, UPDATES, parts)
         else:
             _add_objects(run, place, UPDATES, parts)
     return _decoded(parts, UPDATES, None)
@@ -147,28 +148,53 @@ def _named(decoded: Decoded, place: NumberedSpan) -> Decoded:
     return decoded._replace(events=pa.RecordBatch.from_arrays(columns, schema=decoded.events.schema))
 
 
+def _add_packets(records: list[Record], place: NumberedSpan, schema: pa.Schema, parts: _Parts) -> None:
+    """Add the events of packets: all at once if they are alike: each alone has a fixed cost."""
+    try:
+        tables = [_read_packet(record) for record in records]
+        seqs = [place.seq(record.offset) for record in records]
+        joined = pa.concat_tables(tables)  # refuses those that differ
+        _add_table(joined, _numbers(seqs, [table.num_rows for table in tables]), schema, parts)
+    except _NOT_ALL:
+        for record in records:
+            _add_packet(record, place, schema, parts)
+
+
 def _add_packet(record: Record, place: NumberedSpan, schema: pa.Schema, parts: _Parts) -> None:
     try:
-        with pa.ipc.open_stream(record.value) as reader:
-            table = reader.read_all()
-        table.validate(full=True)  # what is read of a false one would be any memory of the process
-        if table.num_rows > MAX_ROWS:
-            raise BadRecordError(f"a packet must have at most {MAX_ROWS:,} rows; got {table.num_rows:,}")
-        first = place.seq(record.offset)
-        seqs = pa.array(np.arange(first, first + table.num_rows))
-        if "seq" in table.schema.names:
-            table = table.drop_columns("seq")
-        if "op" in schema.names and "op" not in table.schema.names:
-            table = table.append_column("op", pa.repeat(pa.scalar(SUBSCRIBE, pa.string()), table.num_rows))
-        for name in _DEMANDS:
-            if name in schema.names and name not in table.schema.names:
-                table = table.append_column(name, pa.nulls(table.num_rows, pa.int64()))
-        numbered = conform(table.append_column("seq", seqs), schema, "a packet")
-        parts.batches.extend(numbered.combine_chunks().to_batches())
+        table = _read_packet(record)
+        _add_table(table, _numbers([place.seq(record.offset)], [table.num_rows]), schema, parts)
     except (BadRecordError, SchemaError) as error:
         _reject(record, place, str(error), parts)
     except (pa.ArrowException, OSError, ValueError) as error:
         _reject(record, place, f"must be an Arrow IPC stream; {error}", parts)
+
+
+def _read_packet(record: Record) -> pa.Table:
+    with pa.ipc.open_stream(record.value) as reader:
+        table = reader.read_all()
+    table.validate(full=True)  # what is read of a false one would be any memory of the process
+    if table.num_rows > MAX_ROWS:
+        raise BadRecordError(f"a packet must have at most {MAX_ROWS:,} rows; got {table.num_rows:,}")
+    return table
+
+
+def _numbers(firsts: list[int], counts: list[int]) -> pa.Array:
+    """Return the seqs of the rows of packets, whose first ones are given."""
+    starts = np.cumsum([0, *counts[:-1]])
+    return pa.array(np.repeat(np.array(firsts, np.int64) - starts, counts) + np.arange(sum(counts)))
+
+
+def _add_table(table: pa.Table, seqs: pa.Array, schema: pa.Schema, parts: _Parts) -> None:
+    if "seq" in table.schema.names:
+        table = table.drop_columns("seq")
+    if "op" in schema.names and "op" not in table.schema.names:
+        table = table.append_column("op", pa.repeat(pa.scalar(SUBSCRIBE, pa.string()), table.num_rows))
+    for name in _DEMANDS:
+        if name in schema.names and name not in table.schema.names:
+            table = table.append_column(name, pa.nulls(table.num_rows, pa.int64()))
+    numbered = conform(table.append_column("seq", seqs), schema, "a packet")
+    parts.batches.extend(numbered.combine_chunks().to_batches())
 
 
 def _add_plain(records: Sequence[Record], place: NumberedSpan, schema: pa.Schema, parts: _Parts) -> None:

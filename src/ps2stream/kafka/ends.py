@@ -15,7 +15,12 @@ from ps2stream.kafka.client import PATIENCE_S, Kafka
 
 #: How often somebody looks for partitions that were added.
 _PARTITIONS_EVERY_S = 30.0
-_BEHIND = (KafkaError.FENCED_LEADER_EPOCH, KafkaError.UNKNOWN_LEADER_EPOCH)
+#: Of a leader, or of how many partitions there are.
+_BEHIND = (
+    KafkaError.FENCED_LEADER_EPOCH,
+    KafkaError.UNKNOWN_LEADER_EPOCH,
+    KafkaError._UNKNOWN_PARTITION,
+)
 
 
 @dataclass(slots=True)
@@ -60,7 +65,8 @@ class Ends:
         """Ask by another client after one was refused for what it knew.
 
         A client goes on to ask by what it knew of a partition's leader. When a broker has started anew, that
-        is refused as too old, for as long as the client lives.
+        is refused as too old, for as long as the client lives. Nor does it look
+        for partitions that were added.
         """
         try:
             yield

@@ -17,6 +17,7 @@ from ps2stream.resident.config import RoleConfig
 from ps2stream.resident.dispatcher import ResidentDispatcher, RoutingAt
 from ps2stream.resident.log_tail import LOG, LogTail
 from ps2stream.resident.notes import DispatcherNote, note_from_bytes, note_to_bytes
+from ps2stream.resident.pace import Pace
 from ps2stream.resident.positions import NOTHING_YET, position_after
 from ps2stream.resident.reading import ReadPublications
 from ps2stream.resident.rejecting import rejected_sends
@@ -51,6 +52,7 @@ class DispatcherLoop:
         self._tail = LogTail(wire, config.files, config.run)
         self._recorder = Recorder("dispatcher", number)
         self._reporter = Reporter(self._recorder, config.report_s)
+        self._pace = Pace()
         self._sampled: list[pa.RecordBatch] = []
         self._role.follow(self._tail.snapshot)
         n_partitions, n_dispatchers = len(wire.ends(Topic.PUBLICATIONS)), config.settings.n_dispatchers
@@ -75,6 +77,7 @@ class DispatcherLoop:
 
     def step(self, timeout_s: float = 0.1) -> bool:
         """Route what has come, once; return whether there is more to come."""
+        self._pace.rest()
         for record in self._wire.poll(0 if self._is_ready() else timeout_s):
             if record.place == LOG:
                 for entry in self._tail.entries([record]):
@@ -251,5 +254,7 @@ class DispatcherLoop:
         note = DispatcherNote(self._done, applied, self._horizon, self._uptos)
         started = time.monotonic()
         self._wire.commit(sends, note_to_bytes(note))
-        self._recorder.observe("commit_seconds", time.monotonic() - started)
+        took_s = time.monotonic() - started
+        self._pace.committed(took_s)
+        self._recorder.observe("commit_seconds", took_s)
         self._recorder.count("batches")

@@ -14,6 +14,7 @@ from ps2stream.resident.controlling import Controlling
 from ps2stream.resident.entries import Entry, to_records
 from ps2stream.resident.log_tail import LOG, LogTail
 from ps2stream.resident.notes import note_to_bytes
+from ps2stream.resident.pace import Pace
 from ps2stream.resident.registrar import ResidentRegistrar
 from ps2stream.resident.rejecting import rejected_sends
 from ps2stream.resident.reporting import Reporter
@@ -23,6 +24,8 @@ from ps2stream.roles.update_compiler import compile_updates
 
 UPDATES, CONTROL, LOADS = Place(Topic.UPDATES), Place(Topic.CONTROL), Place(Topic.LOADS)
 _STATUS_S = 5.0
+#: Every entry of the log wakes all other roles: rather fewer of them.
+_REST, _MOST_REST_S = 3.0, 0.03
 
 #: Keep the record of an adjustment; or the status of the job.
 KeepRecord = Callable[[Adjustment], None]
@@ -53,6 +56,7 @@ class RegistrarLoop:
         self._note = tail.note
         self._recorder = Recorder("registrar", 0)
         self._reporter = Reporter(self._recorder, config.report_s)
+        self._pace = Pace(_REST, _MOST_REST_S)
         self._controlling = Controlling(controller, config.settings.n_workers, config.report_s)
         self._keep_record, self._keep_status = keep_record, keep_status
         self._status_at = 0.0
@@ -67,6 +71,7 @@ class RegistrarLoop:
         """Decide on what has come, once; return whether there is more to come."""
         if self._is_stopped:
             return False
+        self._pace.rest()
         received = self._wire.poll(timeout_s)
         started = time.process_time()
         self._controlling.take([record for record in received if record.place == LOADS])
@@ -145,7 +150,9 @@ class RegistrarLoop:
         offsets = self._wire.commit(sends, note_to_bytes(self._note))
         written = [offset for send, offset in zip(sends, offsets, strict=True) if send.place == LOG]
         self._log_end = max([self._log_end, *(offset + 1 for offset in written)])
-        self._recorder.observe("commit_seconds", time.monotonic() - started)
+        took_s = time.monotonic() - started
+        self._pace.committed(took_s)
+        self._recorder.observe("commit_seconds", took_s)
         self._recorder.count("batches")
 
     def _snapshot_when_due(self) -> None:

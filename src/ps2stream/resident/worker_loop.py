@@ -15,6 +15,7 @@ from ps2stream.model.schemas import BEFORE_ALL_SEQS
 from ps2stream.resident.config import RoleConfig
 from ps2stream.resident.log_tail import LOG, LogTail
 from ps2stream.resident.notes import WorkerNote, note_from_bytes, note_to_bytes
+from ps2stream.resident.pace import Pace
 from ps2stream.resident.reporting import Reporter
 from ps2stream.resident.routed import RoutedHeader, from_record
 from ps2stream.resident.trimming import Trimming
@@ -44,6 +45,7 @@ class WorkerLoop:
         self._tail = LogTail(wire, config.files, config.run)
         self._recorder = Recorder("worker", number)
         self._reporter = Reporter(self._recorder, config.report_s)
+        self._pace = Pace()
         self._n_reports = 0
         self._worked: dict[str, int] = {}
         self._role.follow(self._tail.snapshot)
@@ -64,6 +66,7 @@ class WorkerLoop:
 
     def step(self, timeout_s: float = 0.1) -> bool:
         """Match what has come, once; return whether there is more to come."""
+        self._pace.rest()
         for record in self._received(timeout_s):
             if record.place == LOG:
                 for entry in self._tail.entries([record]):
@@ -123,7 +126,9 @@ class WorkerLoop:
         started = time.monotonic()
         self._wire.commit(sends, note_to_bytes(WorkerNote(self._next, self._horizons)))
         self._horizon = self._least_horizon()
-        self._recorder.observe("commit_seconds", time.monotonic() - started)
+        took_s = time.monotonic() - started
+        self._pace.committed(took_s)
+        self._recorder.observe("commit_seconds", took_s)
         self._recorder.count("batches")
         if appended:
             times, counts = np.array(appended).T

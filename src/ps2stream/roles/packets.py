@@ -10,7 +10,6 @@ from collections.abc import Iterator
 from enum import StrEnum, auto
 from typing import NamedTuple
 
-import numpy as np
 import pyarrow as pa
 
 #: Brokers of Kafka take a megabyte unless they are told otherwise; what compression saves nobody can tell.
@@ -90,14 +89,16 @@ def decode(payload: pa.Buffer | bytes) -> pa.RecordBatch:
 
 
 def fitting(rows: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
-    """Cut rows into packets that brokers take; a single one always fits."""
+    """Cut rows into packets that brokers take; a single one always fits.
+
+    They are slices: ``encode`` writes of their buffers what they show, and a copy would cost more than that.
+    """
     n_each = max(1, int(MAX_PACKET_BYTES * rows.num_rows / max(1, rows.nbytes)))
     for start in range(0, rows.num_rows, n_each):
-        # A copy: a slice would be written with all of the buffers that it is a part of.
-        part = rows.slice(start, n_each).take(pa.array(np.arange(min(n_each, rows.num_rows - start))))
+        part = rows.slice(start, n_each)
         if part.nbytes > MAX_PACKET_BYTES and part.num_rows > 1:
             half = part.num_rows // 2
-            yield from fitting(part.slice(0, half).take(pa.array(np.arange(half))))
-            yield from fitting(part.slice(half).take(pa.array(np.arange(part.num_rows - half))))
+            yield from fitting(part.slice(0, half))
+            yield from fitting(part.slice(half))
         else:
             yield part

@@ -93,6 +93,7 @@ def replay_realtime(
         status = stream.task.state.mailbox.read_status()
         stream.wait_for_reports()
         tally = tally_of(stream.board, settings)
+        tally.adjustments = stream.state.resident_adjustments.read()
     tally.n_matches, tally.n_rejected = _deliver(topics, sink)
     tally.n_rejected += sending.n_rejected
     return Replayed(tally, wall_s, status)

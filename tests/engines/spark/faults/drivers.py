@@ -54,7 +54,9 @@ class Heard:
 class Driver:
     """One process with all that it started, in a session of its own."""
 
-    def __init__(self, number: int, arguments: list[str], directory: Path, heard: Heard) -> None:
+    def __init__(
+        self, number: int, arguments: list[str], directory: Path, heard: Heard, script: Path = _SCRIPT
+    ) -> None:
         self.number = number
         self._heard = heard
         directory.mkdir(parents=True, exist_ok=True)
@@ -67,7 +69,7 @@ class Driver:
         self._said = directory / f"driver-{number}.jsonl"
         with self.log.open("ab") as log:
             self._process = subprocess.Popen(
-                [sys.executable, str(_SCRIPT), *arguments],
+                [sys.executable, str(script), *arguments],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=log,
@@ -99,6 +101,11 @@ class Driver:
         """Kill the driver and its JVM at once."""
         self._signal(signal.SIGKILL)
         self.wait()
+
+    def task_processes(self) -> list[int]:
+        """List the processes of roles on this machine: those that our daemon forked."""
+        ours = {each.pid: each for each in session_of(self._process.pid) if each.is_python_of_spark}
+        return [each.pid for each in ours.values() if each.parent in ours]
 
     def kill_jvm(self) -> None:
         """Kill the JVM; what is left is told by its pipes."""
@@ -133,9 +140,9 @@ class Driver:
 class Drivers:
     """Start drivers, the next when one ends, as a supervisor of processes does."""
 
-    def __init__(self, arguments: list[str], directory: Path) -> None:
+    def __init__(self, arguments: list[str], directory: Path, script: Path = _SCRIPT) -> None:
         self.heard = Heard()
-        self._arguments = arguments
+        self._arguments, self._script = arguments, script
         self._directory = directory
         self._n_hosts = 0
         self.all: list[Driver] = []
@@ -150,7 +157,7 @@ class Drivers:
         self._n_hosts += elsewhere
         number = len(self.all)
         directory = self._directory / f"driver-host-{self._n_hosts}"
-        self.all.append(Driver(number, self._arguments, directory, self.heard))
+        self.all.append(Driver(number, self._arguments, directory, self.heard, self._script))
         return self.current
 
     def wait_for_batch(self, beyond: Position, limit_s: float = LIMIT_S) -> Finished:

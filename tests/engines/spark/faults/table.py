@@ -16,6 +16,7 @@ from typing import Any
 _WORDS = {
     "none": "nothing",
     "python": "a Python process is killed",
+    "role-pause": "a process of a role is stopped, for 2 to 22 s",
     "executor": "an executor is killed",
     "worker": "Spark's worker process of a host is killed",
     "host": "a host is killed; it may come back with an empty disk",
@@ -35,6 +36,11 @@ def read(path: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in path.read_text().splitlines()]
 
 
+def of_engine(campaigns: Iterable[dict[str, Any]], engine: str) -> list[dict[str, Any]]:
+    """Return the campaigns of an engine; those that name none are of the micro-batch engine."""
+    return [each for each in campaigns if each.get("engine", "microbatch") == engine]
+
+
 def table_of(campaigns: Iterable[dict[str, Any]]) -> str:
     """Return a table in Markdown: how often each kind of fault was made, and how long going on took."""
     times: dict[str, list[float]] = {}
@@ -49,4 +55,5 @@ def table_of(campaigns: Iterable[dict[str, Any]]) -> str:
 
 
 if __name__ == "__main__":
-    print(table_of(read(Path(sys.argv[1]))))
+    for engine in ("microbatch", "realtime"):
+        print(engine, table_of(of_engine(read(Path(sys.argv[1])), engine)), sep="\n\n", end="\n\n")

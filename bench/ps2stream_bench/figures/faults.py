@@ -1,0 +1,142 @@
+"""What campaigns of faults have found, by engine: from the lines that they have written."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ps2stream_bench.figure import Case, Context, Drawing, Figure, Page, Scale, Verdict
+from ps2stream_bench.metrics import Middle, distinct, grouped, where
+from ps2stream_bench.plots import bars
+from ps2stream_bench.results import Column, Row, table
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure as Canvas
+
+#: Campaigns take many minutes on a cluster; their lines are part of the documentation.
+CAMPAIGNS = Path(__file__).parents[3] / "docs" / "faults.jsonl"
+
+
+def cases(scale: Scale) -> list[Case]:
+    """Return one case: whatever has been written."""
+    return [Case({"campaigns": "docs/faults.jsonl"})]
+
+
+def measure(case: Case, context: Context, path: Path = CAMPAIGNS) -> Iterator[Row]:
+    """Give a row for each fault of each campaign."""
+    if not path.exists():
+        yield {"unavailable": f"{case['campaigns']} is not here: an installed package has no documentation"}
+        return
+    for line in path.read_text(encoding="utf-8").splitlines():
+        campaign = json.loads(line)
+        about = {
+            "engine": campaign.get("engine", "microbatch"),
+            "feed": campaign["source"],
+            "campaign": campaign["seed"],
+            **{name: campaign[name] for name in ("n_events", "n_matches", "n_lost", "n_doubled", "n_wrong")},
+        }
+        for fault in campaign["faults"]:
+            yield {**about, "fault": fault["kind"], "to_go_on_s": float(fault["to_go_on_s"])}
+
+
+_KINDS = [
+    Column("engine", "engine"),
+    Column("fault", "fault"),
+    Column("times", "n", ".0f"),
+    Column("seconds to go on: median", "median_s", ".1f"),
+    Column("worst", "worst_s", ".1f"),
+]
+_RUNS = [
+    Column("engine", "engine"),
+    Column("feed", "feed"),
+    Column("campaigns", "n_campaigns", ".0f"),
+    Column("events", "n_events", ",.0f"),
+    Column("matches", "n_matches", ",.0f"),
+    Column("lost", "n_lost", ".0f"),
+    Column("doubled", "n_doubled", ".0f"),
+    Column("wrong", "n_wrong", ".0f"),
+]
+
+_OURS = """\
+A campaign runs a stream on three hosts of the [test bed](../testing.md#a-cluster-on-one-machine), makes one
+fault after the other, and compares all that was delivered with the oracle. *To go on* is from the fault until
+something was delivered that came after it; of what is cut off or away for a while that time is part of it.
+All hosts share the cores of one machine. The rows are those of [docs/faults.jsonl](../faults.jsonl)."""
+
+
+def page(rows: Sequence[Row]) -> Page:
+    """Show how often each kind of fault was made, and how long going on took."""
+    found = [row for row in rows if row.get("fault")]
+    left_out = [f"\n\nLeft out: {reason}." for reason in distinct(rows, "unavailable")]
+    drawings = [Drawing("to-go-on", _CAPTION, lambda canvas: _draw(canvas, found))] if found else []
+    tables = [table(_by_kind(found), _KINDS), table(_by_engine(found), _RUNS)] if found else []
+    return Page(
+        paper="",
+        ours=_OURS + "".join(left_out),
+        differs="",
+        tables=tables,
+        drawings=drawings,
+        verdicts=list(_verdicts(found)),
+    )
+
+
+_CAPTION = "Seconds until a stream goes on after a fault: the median, and from the least to the worst."
+
+
+def _seconds(rows: Sequence[Row]) -> Middle:
+    ordered = sorted(row["to_go_on_s"] for row in rows)
+    half = (ordered[(len(ordered) - 1) // 2] + ordered[len(ordered) // 2]) / 2
+    return Middle(half, ordered[0], ordered[-1], len(ordered))
+
+
+def _by_kind(rows: Sequence[Row]) -> Iterator[Row]:
+    for (engine, fault), group in sorted(grouped(rows, ["engine", "fault"]).items()):
+        each = _seconds(group)
+        yield {"engine": engine, "fault": fault, "n": each.n, "median_s": each.median, "worst_s": each.high}
+
+
+def _campaigns(rows: Sequence[Row]) -> list[Row]:
+    return [group[0] for group in grouped(rows, ["engine", "feed", "campaign"]).values()]
+
+
+def _by_engine(rows: Sequence[Row]) -> Iterator[Row]:
+    counts = ("n_events", "n_matches", "n_lost", "n_doubled", "n_wrong")
+    for (engine, feed), group in sorted(grouped(_campaigns(rows), ["engine", "feed"]).items()):
+        totals = {name: sum(row[name] for row in group) for name in counts}
+        yield {"engine": engine, "feed": feed, "n_campaigns": len(group), **totals}
+
+
+def _verdicts(rows: Sequence[Row]) -> Iterator[Verdict]:
+    for engine in distinct(rows, "engine"):
+        group = _campaigns(where(rows, engine=engine))
+        n_bad = sum(row["n_lost"] + row["n_doubled"] + row["n_wrong"] for row in group)
+        n_faults = len(where(rows, engine=engine))
+        claim = f"{engine}: whatever is killed, cut off or paused, nothing is lost, doubled or wrong"
+        told = f"{n_bad} of {sum(row['n_matches'] for row in group):,} matches after {n_faults} faults"
+        yield Verdict(claim, "", told, n_bad == 0)
+
+
+def _draw(canvas: Canvas, rows: Sequence[Row]) -> None:
+    axes = canvas.subplots()
+    groups = grouped(rows, ["fault", "engine"])
+    bars(
+        axes,
+        sorted(distinct(rows, "fault")),
+        distinct(rows, "engine"),
+        {(fault, engine): _seconds(group) for (fault, engine), group in groups.items()},
+    )
+    axes.set_ylabel("seconds to go on")
+    axes.tick_params("x", rotation=30)
+    axes.legend()
+
+
+FIGURE = Figure(
+    name="faults",
+    title="Faults, and the time to go on",
+    about="Kinds of faults that campaigns made, how often, and how long going on took, by engine.",
+    cases=cases,
+    measure=measure,
+    page=page,
+)

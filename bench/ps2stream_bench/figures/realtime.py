@@ -1,0 +1,302 @@
+"""The real-time engine: throughput and core-seconds, visibility of updates, delays while cells move."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import tempfile
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+
+from ps2stream.balance.settings import AdjustmentSettings
+from ps2stream.config import Settings
+from ps2stream.partitioning.plan import Plan
+from ps2stream_bench.cluster.bed import UnavailableError
+from ps2stream_bench.engines import Stream, loaded, stream_of
+from ps2stream_bench.figure import Case, Context, Drawing, Figure, Page, Scale, Setting, Verdict
+from ps2stream_bench.latency import inline_latency
+from ps2stream_bench.live.threads import PARTS
+from ps2stream_bench.metrics import distinct, medians, middle, ratio, where
+from ps2stream_bench.plots import stacked
+from ps2stream_bench.results import Column, Row, table
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure as Canvas
+
+    from ps2stream_bench.live.subject import Subject
+
+THROUGHPUT, VISIBILITY, ADJUSTMENT = "throughput", "visibility", "adjustment"
+_TARGET = 1.2
+
+_N_LIVE: dict[Scale, int] = {"tiny": 2_000, "small": 100_000, "paper": 1_000_000}
+_N_PUBLICATIONS: dict[Scale, int] = {"tiny": 40_000, "small": 1_000_000, "paper": 4_000_000}
+_N_CORPUS: dict[Scale, int] = {"tiny": 5_000, "small": 100_000, "paper": 200_000}
+_N_TURNS: dict[Scale, int] = {"tiny": 1, "small": 3, "paper": 6}
+_SECONDS: dict[Scale, float] = {"tiny": 1.0, "small": 10.0, "paper": 30.0}
+#: As a share of saturation, while visibility and delays are looked at.
+_LOAD = 0.5
+_FLOOD = 1e9
+_WARMING = 0.15
+
+#: Cells move whenever loads differ a little: far more often than anybody would want it.
+_RESTLESS = AdjustmentSettings(scope="local", sigma=1.05, target=1.01, window=10_000)
+
+
+def cases(scale: Scale) -> list[Case]:
+    """Return a case for each of the three questions."""
+    fixed: dict[str, Setting] = {
+        "kind": "q1",
+        "subscriptions": _N_LIVE[scale],
+        "publications": _N_PUBLICATIONS[scale],
+        "corpus": _N_CORPUS[scale],
+    }
+    return [
+        Case({"mode": THROUGHPUT, "workers": 1, "turns": _N_TURNS[scale], **fixed}),
+        Case({"mode": VISIBILITY, "workers": 1, "seconds": _SECONDS[scale], **fixed}),
+        Case({"mode": ADJUSTMENT, "workers": 2, "seconds": _SECONDS[scale], **fixed}),
+    ]
+
+
+def measure(case: Case, context: Context) -> Iterator[Row]:
+    """Measure what a case asks."""
+    corpus = context.corpus("us", case["corpus"])
+    n_live = case["subscriptions"]
+    stream = stream_of(corpus, case["kind"], n_live, case["publications"], context.seed)
+    try:
+        yield from _MEASURES[case["mode"]](case, stream, context)
+    except UnavailableError as reason:
+        context.say(f"    left out: {reason}")
+        yield {"unavailable": str(reason)}
+
+
+@contextlib.contextmanager
+def _started(stream: Stream, given: Settings, plan: Plan, context: Context) -> Iterator[Subject]:
+    from ps2stream_bench.live.broker import lent_broker
+    from ps2stream_bench.live.subject import subject_of
+
+    with (
+        tempfile.TemporaryDirectory(dir=context.scratch) as scratch,
+        lent_broker() as broker,
+        subject_of("realtime", broker, Path(scratch), given, plan, stream.loading) as subject,
+    ):
+        yield subject
+
+
+def _throughput(case: Case, stream: Stream, context: Context) -> Iterator[Row]:
+    """Let inline and realtime process one part after the other of the same events, in turns."""
+    given = stream.settings(n_workers=case["workers"], n_dispatchers=1)
+    plan, events = stream.plan(given), stream.mixed
+    with _started(stream, given, plan, context) as subject:
+        alone = loaded(plan, given, stream.loading)
+        n_warm = int(_WARMING * events.num_rows)
+        subject.flood(events.slice(0, n_warm), is_packed=True)
+        alone.process(events.slice(0, n_warm))
+        size = (events.num_rows - n_warm) // case["turns"]
+        for turn in range(case["turns"]):
+            part = events.slice(n_warm + turn * size, size)
+            sink = context.scratch / "inline-matches"
+            with _one_core():
+                achieved = inline_latency(alone, part, _FLOOD, sink).achieved_tuples_per_s
+            yield {"repetition": turn, "engine": "inline", "n_events": size, "tuples_per_s": achieved}
+            before = _busy(subject.deployment.board())
+            row = subject.flood(part, is_packed=True)
+            busy = _busy(subject.deployment.board())
+            told = {f"busy_s of {role}": seconds - before.get(role, 0.0) for role, seconds in busy.items()}
+            yield {"repetition": turn, "engine": "realtime", **row, **told}
+
+
+@contextlib.contextmanager
+def _one_core() -> Iterator[None]:
+    """Keep this process on one core; where the system has no such thing, trust that it uses no more."""
+    if not hasattr(os, "sched_setaffinity"):
+        yield
+        return
+    before = os.sched_getaffinity(0)
+    os.sched_setaffinity(0, {min(before)})
+    try:
+        yield
+    finally:
+        os.sched_setaffinity(0, before)
+
+
+def _busy(board: dict[str, Any]) -> dict[str, float]:
+    """Return the seconds that roles have been at work, as they say: neither reading nor writing topics."""
+    found: dict[str, float] = {}
+    for role in board.get("roles", []):
+        name = role["role"]
+        found[name] = found.get(name, 0.0) + role["counters"].get("busy_seconds", 0.0)
+    return found
+
+
+def _visibility(case: Case, stream: Stream, context: Context) -> Iterator[Row]:
+    """Subscribe under load, and see which publication is the first to see it."""
+    from ps2stream_bench.live.visibility import Probe
+
+    given = stream.settings(n_workers=case["workers"], n_dispatchers=1)
+    with _started(stream, given, stream.plan(given), context) as subject:
+        rest, rate = _saturated(subject, stream.mixed)
+        part = rest.slice(0, int(rate * case["seconds"]))
+        probe = Probe(subject, part.num_rows / rate)
+        probe.start()
+        row = subject.offer(part, rate, context.seed)
+        probe.join()
+        waited_ms = probe.found_s(subject.seen) * 1000
+        p50, p99 = np.quantile(waited_ms, [0.5, 0.99], method="inverted_cdf")
+        yield {
+            **row,
+            "n_updates_seen": len(waited_ms),
+            "visible_p50_ms": float(p50),
+            "visible_p99_ms": float(p99),
+        }
+
+
+def _adjustment(case: Case, stream: Stream, context: Context) -> Iterator[Row]:
+    """Offer the same load while cells move all the time, and while none does."""
+    for is_moving in (True, False):
+        given = stream.settings(n_workers=case["workers"], n_dispatchers=1)
+        plan = stream.plan(given)
+        if is_moving:
+            given = stream.settings(n_workers=case["workers"], n_dispatchers=1, adjustment=_RESTLESS)
+        with _started(stream, given, plan, context) as subject:
+            rest, rate = _saturated(subject, stream.mixed)
+            n_before = _n_adjustments(subject)
+            row = subject.offer(rest.slice(0, int(rate * case["seconds"])), rate, context.seed)
+            n_made = _n_adjustments(subject) - n_before
+            yield {"repetition": 0, "cells": "move" if is_moving else "stay", "n_adjustments": n_made, **row}
+
+
+def _n_adjustments(subject: Subject) -> float:
+    return float(subject.deployment.board().get("job", {}).get("counters", {}).get("adjustments", 0))
+
+
+def _saturated(subject: Subject, events: pa.RecordBatch) -> tuple[pa.RecordBatch, float]:
+    """Return the events that are left after a look at the saturation, and half of that."""
+    n_warm = int(_WARMING * events.num_rows)
+    subject.flood(events.slice(0, n_warm))
+    rate = subject.flood(events.slice(n_warm, n_warm))["tuples_per_s"] * _LOAD
+    return events.slice(2 * n_warm), float(rate)
+
+
+_MEASURES = {THROUGHPUT: _throughput, VISIBILITY: _visibility, ADJUSTMENT: _adjustment}
+
+_RATES = [
+    Column("engine", "engine"),
+    Column("tuples/s", "tuples_per_s", ",.0f"),
+    *(Column(f"{part}, µs a tuple", f"us of {part}", ".1f") for part in PARTS),
+    *(Column(f"{role} at work", f"us at {role}", ".1f") for role in ("registrar", "dispatcher", "worker")),
+]
+_VISIBLE = [
+    Column("offered, tuples/s", "offered_tuples_per_s", ",.0f"),
+    Column("subscriptions looked for", "n_updates_seen", ",.0f"),
+    Column("visible after: p50, ms", "visible_p50_ms", ",.0f"),
+    Column("p99, ms", "visible_p99_ms", ",.0f"),
+]
+_DELAYS = [
+    Column("cells", "cells"),
+    Column("adjustments", "n_adjustments", ",.0f"),
+    Column("offered, tuples/s", "offered_tuples_per_s", ",.0f"),
+    Column("p50, ms", "latency_p50_ms", ",.0f"),
+    Column("p99, ms", "latency_p99_ms", ",.0f"),
+    Column("over 100 ms, %", "over_100_ms", ".1f"),
+    Column("over 1 s, %", "over_1_s", ".1f"),
+]
+
+_PAPER = """\
+While cells move, 20 % of the tuples take longer than 100 ms and 4 % longer than a second (Sec. VI-D, greedy
+selection). Throughput of one machine and visibility of updates are not in the paper."""
+
+_OURS = """\
+US, Q1 with {subscriptions:,} subscriptions, five publications with one update, exactly once: all hand-overs
+are transactions of Kafka. *Throughput*: the same events flood the real-time engine, with broker, JVM, sender
+and observer on the two cores, and the inline engine on one core, with a Parquet sink; they take turns.
+Seconds are those of the system's counters, by thread: those of librdkafka bear names. *At work* is what roles
+say of themselves: their processor time between reading and writing topics.
+
+*Visibility*: under half of the saturation, from when brokers had acknowledged a subscription until a
+publication was sent that was delivered to it, without asking to come after it; the grain is 5 ms.
+
+*Adjustment*: half of the saturation, two workers; cells move whenever loads differ by 5 %. Shares are those
+of all publications with a match, beside a run in which nothing moves."""
+
+
+def page(rows: Sequence[Row]) -> Page:
+    """Show the three parts, and judge the targets."""
+    left_out = [f"\n\nLeft out: {reason}." for reason in distinct(rows, "unavailable")]
+    measured = [row for row in rows if not row.get("unavailable")]
+    rates = [_per_tuple(row) for row in where(measured, mode=THROUGHPUT)]
+    visible = where(measured, mode=VISIBILITY)
+    delays = [
+        {**row, "over_100_ms": 100 * row["share_over_100_ms"], "over_1_s": 100 * row["share_over_1_s"]}
+        for row in where(measured, mode=ADJUSTMENT)
+    ]
+    titled = [
+        ("Throughput, and where core-seconds go:", medians(rates, ["engine"]), _RATES),
+        ("Visibility:", visible, _VISIBLE),
+        ("Delays:", delays, _DELAYS),
+    ]
+    realtime = where(rates, engine="realtime")
+    return Page(
+        paper=_PAPER,
+        ours=_OURS.format(subscriptions=rows[0]["subscriptions"]) + "".join(left_out),
+        differs="",
+        tables=[f"{title}\n\n{table(found, columns)}" for title, found, columns in titled if found],
+        drawings=[Drawing("core-seconds", _CAPTION, lambda canvas: _draw(canvas, realtime))]
+        if realtime
+        else [],
+        verdicts=list(_verdicts(rates, visible, delays)),
+    )
+
+
+_CAPTION = "Processor time of a tuple by what spent it, in each turn."
+
+
+def _per_tuple(row: Row) -> Row:
+    n = row["n_events"]
+    told = {
+        f"{'us of' if name.startswith('cpu_s') else 'us at'} {name.partition(' of ')[2]}": 1e6 * value / n
+        for name, value in row.items()
+        if name.startswith(("cpu_s of ", "busy_s of ")) and value is not None
+    }
+    return {**row, **told}
+
+
+def _verdicts(rates: Sequence[Row], visible: Sequence[Row], delays: Sequence[Row]) -> Iterator[Verdict]:
+    if rates:
+        each = ratio(rates, "tuples_per_s", {"engine": "realtime"}, {"engine": "inline"})
+        claim = f"Two cores do at least {_TARGET:g} times as many tuples/s as the inline engine on one"
+        yield Verdict(claim, "", f"{each:.2f}", each.median >= _TARGET)
+    if visible:
+        p99 = middle(row["visible_p99_ms"] for row in visible)
+        claim = "99 % of subscriptions are visible within a second after they were acknowledged"
+        yield Verdict(claim, "", f"p99 {p99:,.0f} ms", p99.median <= 1000)
+    moving = where(delays, cells="move")
+    for name, limit, words in (("over_100_ms", 20.0, "100 ms"), ("over_1_s", 4.0, "a second")):
+        if moving:
+            each = middle(row[name] for row in moving)
+            claim = f"While cells move, at most {limit:g} % of publications take longer than {words}"
+            yield Verdict(claim, f"{limit:g} %", f"{each:.1f} %", each.median <= limit)
+
+
+def _draw(canvas: Canvas, rows: Sequence[Row]) -> None:
+    axes = canvas.subplots()
+    parts: dict[str, list[float]] = {
+        part: [row.get(f"us of {part}") or 0.0 for row in rows] for part in PARTS
+    }
+    stacked(axes, [f"turn {row['repetition'] + 1:.0f}" for row in rows], parts)
+    axes.set_ylabel("µs a tuple")
+    axes.legend(loc="upper left", bbox_to_anchor=(1.0, 1.0))
+
+
+FIGURE = Figure(
+    name="realtime",
+    title="The real-time engine",
+    about="Throughput against inline on one core and where core-seconds go; when updates are visible; delays "
+    "while cells move.",
+    cases=cases,
+    measure=measure,
+    page=page,
+)

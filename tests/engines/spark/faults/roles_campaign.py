@@ -1,0 +1,309 @@
+"""A campaign of faults on resident roles: clients send at a steady pace while one thing after the other dies.
+
+    ./dev cluster run --cores 4 --memory 2g --kafka -- \\
+        python tests/engines/spark/faults/roles_campaign.py --seed 1 --order arrival
+    python tests/engines/spark/faults/roles_campaign.py --seed 2 --order given     # Spark and a broker here
+
+Faults come as in ``campaign.py``. The job has gone on when every role has read beyond what there was at the
+fault. At the end all that was delivered is compared with the oracle (``--order given``), or judged by the
+checker (``--order arrival``). Writes one line of JSON.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import json
+import os
+import random
+import shutil
+import signal
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from brokers import free_port
+from engines.spark.faults.campaign import kinds_in_turn
+from engines.spark.faults.drivers import LIMIT_S, CampaignError, Drivers
+from engines.spark.faults.kinds import KINDS, Fault, Scene, kill_driver, kill_jvm, nothing, scene_of
+from engines.spark.faults.role_feeds import ArrivalFeed, GivenFeed, RoleFeed
+from engines.spark.processes import kill
+from ps2stream.errors import BrokerError
+from ps2stream.kafka.client import Kafka
+from ps2stream.kafka.ends import Ends
+from ps2stream.kafka.role_topics import RoleTopics
+from ps2stream.kafka.role_wire import read_notes
+from ps2stream.kafka.topics import Topics
+from ps2stream.resident.idleness import RolesIdleness
+from ps2stream.resident.notes import DispatcherNote, RegistrarNote, WorkerNote, note_from_bytes
+from ps2stream.resident.wire import DISPATCHER, REGISTRAR, WORKER
+from testbed import faults, lone_broker
+from testbed.bed import HANDLE, load
+
+_N_WORKERS, _N_DISPATCHERS = 3, 2
+SCRIPT = Path(__file__).with_name("roles_job.py")
+#: Seconds from the end of one fault to the next.
+_QUIET_S = (0.5, 3.0)
+#: Seconds that a role is stopped: shorter and longer than brokers wait for its transaction.
+_PAUSE_S = (2.0, 22.0)
+_LOOK_S = 0.05
+
+
+@dataclass(slots=True)
+class LocalScene(Scene):
+    """What faults are made in on one machine: a broker at a port, and the processes of a driver."""
+
+    port: int = 0
+
+
+def kill_role(scene: Scene) -> Fault:
+    pid = scene.random.choice(_role_processes(scene))
+    kill(pid)
+    return Fault("python", "")
+
+
+def pause_role(scene: Scene) -> Fault:
+    """Stop a role as it stands; when it goes on its transaction may be aborted, or another in its place."""
+    pid = scene.random.choice(_role_processes(scene))
+    seconds = scene.random.uniform(*_PAUSE_S)
+    os.kill(pid, signal.SIGSTOP)
+
+    def go_on() -> None:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGCONT)
+
+    scene.mend(seconds, go_on)
+    return Fault("role-pause", "", {"paused_s": round(seconds, 1)})
+
+
+def kill_broker(scene: Scene) -> Fault:
+    assert isinstance(scene, LocalScene)
+    port, away_s = scene.port, scene.random.uniform(0.0, 4.0)
+    lone_broker.kill(port)
+    scene.mend(away_s, lambda: lone_broker.up(port, _data(port)))
+    return Fault("kafka", "", {"away_s": round(away_s, 1)})
+
+
+def _data(port: int) -> Path:
+    return Path(tempfile.gettempdir()) / f"roles-campaign-{port}"
+
+
+def _role_processes(scene: Scene) -> list[int]:
+    """Find the processes that run roles; wait for some where there are none."""
+    until = time.monotonic() + LIMIT_S
+    while time.monotonic() < until:
+        if isinstance(scene, LocalScene):
+            found = scene.drivers.current.task_processes()
+        else:
+            found = [
+                pid
+                for member in scene.bed.layout.hosts
+                for pid in faults.of_kind(scene.bed, member.name, "python")
+            ]
+        if found:
+            return sorted(found)
+        time.sleep(0.1)
+    raise CampaignError("no process runs a role")
+
+
+LOCAL_KINDS: dict[str, Callable[[Scene], Fault]] = {
+    "none": nothing,
+    "python": kill_role,
+    "role-pause": pause_role,
+    "driver": kill_driver,
+    "jvm": kill_jvm,
+    "kafka": kill_broker,
+}
+BED_KINDS: dict[str, Callable[[Scene], Fault]] = {**KINDS, "role-pause": pause_role}
+
+
+@dataclass(slots=True)
+class Progress:
+    """How far roles are, by their notes."""
+
+    topics: RoleTopics
+    ends: Ends = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.ends = Ends(self.topics.topics.kafka)
+
+    def wait(self, tend: Callable[[], None]) -> tuple[float, float]:
+        """Return when the first worker, and when all roles, have read beyond what there is now."""
+        until = time.monotonic() + LIMIT_S
+        own = self.topics.topics
+        updates = self._ends(own.updates, 1, tend)
+        publications = self._ends(own.publications, own.n_partitions(own.publications), tend)
+        while not self._are_read(updates[0], publications):
+            self.look(tend, until)
+        routed = self._ends(self.topics.name("routed"), self.topics.n_workers, tend)
+        first = 0.0
+        while True:
+            notes = read_notes(self.topics, self.ends, WORKER)
+            done = [note_from_bytes(WorkerNote, notes.get(number)).routed for number in range(len(routed))]
+            # Beyond, and not up to: the last offset may be the mark of a transaction.
+            are_on = [offset > end for offset, end in zip(done, routed, strict=True)]
+            if any(are_on) and not first:
+                first = time.monotonic()
+            if all(are_on):
+                return first, time.monotonic()
+            self.look(tend, until)
+
+    def _ends(self, topic: str, n: int, tend: Callable[[], None]) -> list[int]:
+        while True:
+            with contextlib.suppress(BrokerError):
+                return self.ends.last(topic, n)
+            tend()
+
+    def _are_read(self, updates: int, publications: list[int]) -> bool:
+        said = read_notes(self.topics, self.ends, REGISTRAR).get(0)
+        done = [0] * len(publications)
+        for note in read_notes(self.topics, self.ends, DISPATCHER).values():
+            for partition, offset in note_from_bytes(DispatcherNote, note).publications.items():
+                done[partition] = max(done[partition], offset)
+        return note_from_bytes(RegistrarNote, said).updates >= updates and all(
+            offset >= end for offset, end in zip(done, publications, strict=True)
+        )
+
+    def look(self, tend: Callable[[], None], until: float = float("inf")) -> None:
+        tend()
+        if time.monotonic() > until:
+            raise CampaignError(f"the roles have not gone on after {LIMIT_S:.0f} s")
+        time.sleep(_LOOK_S)
+
+
+def one_fault(
+    kind: str, kinds: dict[str, Callable[[Scene], Fault]], scene: Scene, progress: Progress, began: float
+) -> dict[str, Any]:
+    """Make a fault and wait until all roles have gone on and all is whole again; return a row."""
+    time.sleep(scene.random.uniform(*_QUIET_S))
+    made_at, n_drivers = time.monotonic(), len(scene.drivers.all)
+    fault = kinds[kind](scene)
+    first, all_on = progress.wait(scene.drivers.tend)
+    scene.wait_until_mended()
+    row = {
+        "kind": kind,
+        "member": fault.member,
+        "at_s": round(made_at - began, 2),
+        "to_go_on_s": round(all_on - made_at, 2),
+        "first_worker_s": round(first - made_at, 2),
+        "n_drivers": len(scene.drivers.all) - n_drivers,
+        **fault.details,
+    }
+    print(json.dumps(row), file=sys.stderr, flush=True)
+    return row
+
+
+def run(
+    seed: int, chosen: list[str], topics: Topics, order: str, where: str, logs: Path, port: int | None
+) -> dict[str, Any]:
+    rng = random.Random(seed)
+    topics.create()
+    feed: RoleFeed = (GivenFeed if order == "given" else ArrivalFeed)(topics, seed)
+    arguments = [where, str(seed), topics.kafka.servers, topics.prefix, order]
+    arguments += [str(_N_WORKERS), str(_N_DISPATCHERS), "hybrid"]
+    drivers = Drivers(arguments, logs, SCRIPT)
+    try:
+        feed.start()
+        role_topics = RoleTopics(topics, _N_WORKERS)
+        while not drivers.heard.batches:
+            drivers.tend()
+            time.sleep(_LOOK_S)
+        progress = Progress(role_topics)
+        progress.wait(drivers.tend)
+        began = time.monotonic()
+        with _scene(drivers, rng, port) as scene:
+            kinds = BED_KINDS if port is None else LOCAL_KINDS
+            rows = [one_fault(kind, kinds, scene, progress, began) for kind in chosen]
+        feed.stop()
+        idleness, until = RolesIdleness(role_topics), time.monotonic() + LIMIT_S
+        while not idleness.is_idle():
+            progress.look(drivers.tend, until)
+        drivers.current.finish()
+        code = drivers.current.wait()
+        if code:
+            raise CampaignError(f"the last driver ended with exit code {code}: {drivers.heard.ends}")
+    except BaseException:
+        for driver in drivers.all:
+            tail = driver.log.read_text(errors="replace")[-4_000:]
+            print(f"--- driver {driver.number}\n{tail}", file=sys.stderr)
+        raise
+    finally:
+        drivers.end()
+    n_adjustments = note_from_bytes(
+        RegistrarNote, read_notes(role_topics, Ends(topics.kafka), REGISTRAR).get(0)
+    ).n_adjustments
+    return {
+        "engine": "realtime",
+        "order": order,
+        "where": "three hosts" if port is None else "one host",
+        "seed": seed,
+        "n_adjustments": n_adjustments,
+        "ends": drivers.heard.ends,
+        **feed.verdict(),
+        "faults": rows,
+    }
+
+
+@contextlib.contextmanager
+def _scene(drivers: Drivers, rng: random.Random, port: int | None) -> Iterator[Scene]:
+    if port is None:
+        with scene_of(load(Path(os.environ[HANDLE])), drivers, rng) as scene:
+            yield scene
+        return
+    with ThreadPoolExecutor(4, "mending") as background:
+        local = LocalScene(None, drivers, rng, background)  # type: ignore[arg-type]  # no bed
+        local.port = port
+        yield local
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--seed", type=int, required=True)
+    parser.add_argument("--order", choices=("given", "arrival"), default="arrival")
+    parser.add_argument("--kinds", help="in a bed also: executor,worker,host,store,master,cut-5,cut-40")
+    parser.add_argument("--faults", type=int, default=8)
+    parser.add_argument("--out", type=Path, help="append the line to this file, too")
+    parser.add_argument("--logs", type=Path, help="where drivers work, and leave what they and Spark say")
+    given = parser.parse_args()
+    in_bed = HANDLE in os.environ
+    usual = "python,executor,host,driver,kafka,store,role-pause,cut-40"
+    kinds = (given.kinds or (usual if in_bed else "python,role-pause,driver,kafka,python,jvm")).split(",")
+    chosen = kinds_in_turn(kinds, given.faults, random.Random(given.seed))
+    prefix = f"roles-{given.seed}"
+    with tempfile.TemporaryDirectory(prefix="campaign-") as directory:
+        logs = given.logs or Path(directory)
+        if in_bed:
+            topics = Topics(Kafka(os.environ["PS2STREAM_KAFKA"]), prefix)
+            where = f"{os.environ['PS2STREAM_STORE']}/{prefix}"
+            found = run(given.seed, chosen, topics, given.order, where, logs, None)
+        else:
+            with broker() as port:
+                topics = Topics(Kafka(f"{lone_broker.ADDRESS}:{port}"), prefix)
+                where = str(Path(directory) / "where")
+                found = run(given.seed, chosen, topics, given.order, where, logs, port)
+    line = json.dumps(found)
+    if given.out:
+        with given.out.open("a") as file:
+            file.write(f"{line}\n")
+    print(line)
+
+
+@contextlib.contextmanager
+def broker() -> Iterator[int]:
+    """Run a broker of one's own, that may be killed, while the context lasts."""
+    port = free_port()
+    lone_broker.up(port, _data(port))
+    try:
+        yield port
+    finally:
+        lone_broker.down(port)
+        shutil.rmtree(_data(port), ignore_errors=True)
+
+
+if __name__ == "__main__":
+    main()
