@@ -108,8 +108,9 @@ class Rig:
         seed: int = 0,
         snapshot_every: int = 40,
         as_of_s: float = 0.0,
+        store: MemoryStore | None = None,
     ) -> Rig:
-        files = RoleFiles(MemoryStore())
+        files = RoleFiles(store or MemoryStore())
         files.write_snapshot(first_entry(files.write_plan(first_plan(sample, settings))), FIRST_SNAPSHOT)
         config = RoleConfig(
             settings,

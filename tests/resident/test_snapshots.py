@@ -2,22 +2,26 @@
 
 from __future__ import annotations
 
+import threading
+from dataclasses import dataclass, field
+
 import pytest
 
 from laws.engines import one_batch
 from ps2stream.config import Settings
-from ps2stream.errors import FencedError
+from ps2stream.errors import FencedError, StateError
 from ps2stream.resident.wire import REGISTRAR, RoleName
+from ps2stream.store.memory import MemoryStore
 from ps2stream.testing.generators import random_events
 from resident.rig import Rig
 from resident.test_laws import assert_as_the_oracle_says
 
 
 def test_a_registrar_that_was_taken_over_removes_no_file_of_its_successor() -> None:
-    events = random_events(200, seed=1)
+    events = random_events(800, seed=1)
     rig = Rig.of(Settings(n_workers=2), one_batch(events), seed=1, snapshot_every=10)
     rig.pour(events)
-    rig.run(n_steps=150)
+    rig.run(n_steps=200)
     zombie = rig.loops[RoleName(REGISTRAR)]
     commit = zombie._wire.commit
 
@@ -36,4 +40,32 @@ def test_a_registrar_that_was_taken_over_removes_no_file_of_its_successor() -> N
         zombie._commit([])
     for role in rig.roles:  # what the successor wrote is there for all who start now
         rig.start(role)
+    assert_as_the_oracle_says(rig, events)
+
+
+@dataclass(frozen=True)
+class FullStore(MemoryStore):
+    """A store that has no space left for a while."""
+
+    full: threading.Event = field(default_factory=threading.Event)
+
+    def put(self, key: str, data: bytes) -> None:
+        if self.full.is_set():
+            raise StateError("no space left on device")
+        MemoryStore.put(self, key, data)
+
+
+def test_a_store_without_space_holds_up_snapshots_and_no_deliveries() -> None:
+    events = random_events(600, seed=2)
+    store = FullStore()
+    rig = Rig.of(Settings(n_workers=2), one_batch(events), seed=2, snapshot_every=10, store=store)
+    rig.pour(events)
+    rig.run(n_steps=100)
+    store.full.set()
+    n_before, n_deaths = len(rig.matches()), rig.n_deaths
+    rig.run(n_steps=800)
+    assert rig.n_deaths > n_deaths
+    assert len(rig.matches()) > n_before
+    store.full.clear()
+    rig.run()
     assert_as_the_oracle_says(rig, events)

@@ -25,7 +25,7 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from brokers import free_port
 from engines.spark.faults.campaign import kinds_in_turn
@@ -198,9 +198,19 @@ def one_fault(
     return row
 
 
-def run(
-    seed: int, chosen: list[str], topics: Topics, order: str, where: str, logs: Path, port: int | None
-) -> dict[str, Any]:
+class Campaign(NamedTuple):
+    """Which faults, in which order of events; drivers leave what they say in ``logs``."""
+
+    seed: int
+    order: str
+    kinds: list[str]
+    within_s: float
+    logs: Path
+
+
+def run(campaign: Campaign, topics: Topics, where: str, port: int | None) -> dict[str, Any]:
+    """Run a campaign in the bed of the environment; with a broker's port, on this machine."""
+    seed, order, chosen, within_s, logs = campaign
     rng = random.Random(seed)
     topics.create()
     feed: RoleFeed = (GivenFeed if order == "given" else ArrivalFeed)(topics, seed)
@@ -218,7 +228,9 @@ def run(
         began = time.monotonic()
         with _scene(drivers, rng, port) as scene:
             kinds = BED_KINDS if port is None else LOCAL_KINDS
-            rows = [one_fault(kind, kinds, scene, progress, began) for kind in chosen]
+            rows: list[dict[str, Any]] = []
+            while len(rows) < len(chosen) and time.monotonic() - began < within_s:
+                rows.append(one_fault(chosen[len(rows)], kinds, scene, progress, began))
         feed.stop()
         idleness, until = RolesIdleness(role_topics), time.monotonic() + LIMIT_S
         while not idleness.is_idle():
@@ -267,6 +279,7 @@ def main() -> None:
     parser.add_argument("--order", choices=("given", "arrival"), default="arrival")
     parser.add_argument("--kinds", help="in a bed also: executor,worker,host,store,master,cut-5,cut-40")
     parser.add_argument("--faults", type=int, default=8)
+    parser.add_argument("--within", type=float, default=float("inf"), help="no fault after so many seconds")
     parser.add_argument("--out", type=Path, help="append the line to this file, too")
     parser.add_argument("--logs", type=Path, help="where drivers work, and leave what they and Spark say")
     given = parser.parse_args()
@@ -277,15 +290,16 @@ def main() -> None:
     prefix = f"roles-{given.seed}"
     with tempfile.TemporaryDirectory(prefix="campaign-") as directory:
         logs = given.logs or Path(directory)
+        campaign = Campaign(given.seed, given.order, chosen, given.within, logs)
         if in_bed:
             topics = Topics(Kafka(os.environ["PS2STREAM_KAFKA"]), prefix)
             where = f"{os.environ['PS2STREAM_STORE']}/{prefix}"
-            found = run(given.seed, chosen, topics, given.order, where, logs, None)
+            found = run(campaign, topics, where, None)
         else:
             with broker() as port:
                 topics = Topics(Kafka(f"{lone_broker.ADDRESS}:{port}"), prefix)
                 where = str(Path(directory) / "where")
-                found = run(given.seed, chosen, topics, given.order, where, logs, port)
+                found = run(campaign, topics, where, port)
     line = json.dumps(found)
     if given.out:
         with given.out.open("a") as file:
