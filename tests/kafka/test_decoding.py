@@ -233,6 +233,15 @@ def test_a_packet_that_cannot_be_read_is_rejected_with_its_place(packet: bytes, 
     assert re.search(reason, row["reason"])
 
 
+@pytest.mark.parametrize(
+    "odd",
+    [_twice("id"), _broken_offsets(), encode(_publications(2).select(["text", "id", "lat", "lon"])), b""],
+)
+def test_packets_come_to_the_same_together_as_one_by_one(odd: bytes) -> None:
+    good = [encode(_publications(n)) for n in (3, 0, 1)]
+    assert_same(records_of(*good, odd, *good) if odd else records_of(*good))
+
+
 @given(st.integers(0, 2**32), st.integers(1, 6))
 @settings(deadline=None, max_examples=300)
 def test_damaged_packets_are_read_or_rejected_and_nothing_else(seed: int, n_damages: int) -> None:

@@ -31,7 +31,7 @@ def assert_as_the_oracle_says(rig: Rig, events: pa.Table) -> None:
     death=st.sampled_from([0.0, 0.05]),
     seed=st.integers(0, 1000),
 )
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=20, deadline=None)
 def test_any_log_gives_what_the_oracle_says_through_adjustments_and_deaths(
     events: pa.Table, n_workers: int, n_dispatchers: int, partitioner: str, death: float, seed: int
 ) -> None:
@@ -46,7 +46,7 @@ def test_any_log_gives_what_the_oracle_says_through_adjustments_and_deaths(
 def test_a_long_log_gives_what_the_oracle_says_through_all_kinds_of_adjustments() -> None:
     made: set[str] = set()
     n_deaths = 0
-    for seed in range(3):
+    for seed in range(2):
         events = random_events(1_000, seed=seed, publication_share=0.6)
         chaos = Restless(seed, one_batch(events))
         rig = Rig.of(Settings(n_workers=4, n_dispatchers=2), one_batch(events), controller=chaos, seed=seed)
@@ -56,7 +56,7 @@ def test_a_long_log_gives_what_the_oracle_says_through_all_kinds_of_adjustments(
         made |= set(chaos.made)
         n_deaths += rig.n_deaths
     assert {"local", "switch", "unite", "move"} <= made
-    assert n_deaths > 10
+    assert n_deaths > 5
 
 
 def test_another_number_of_dispatchers_goes_on_where_others_were() -> None:

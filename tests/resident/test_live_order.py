@@ -29,7 +29,7 @@ def live_rig(seed: int, n_workers: int, n_dispatchers: int, as_of_s: float) -> t
     death=st.sampled_from([0.0, 0.02, 0.1]),
     as_of_s=st.sampled_from([0.0, 0.02, 60.0]),
 )
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=12, deadline=None)
 def test_one_order_explains_what_was_delivered_through_adjustments_and_deaths(
     seed: int, n_workers: int, n_dispatchers: int, death: float, as_of_s: float
 ) -> None:
@@ -40,7 +40,7 @@ def test_one_order_explains_what_was_delivered_through_adjustments_and_deaths(
     assert check(clients.seen()) == []
 
 
-@pytest.mark.parametrize("seed", range(2))
+@pytest.mark.parametrize("seed", range(1))
 def test_one_order_explains_a_long_history_of_more_and_fewer_dispatchers(seed: int) -> None:
     rig, chaos = live_rig(seed, 4, 2, 0.05)
     clients = Clients(rig)

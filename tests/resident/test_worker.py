@@ -192,3 +192,14 @@ def test_what_ended_and_must_stay_is_not_copied_again_and_again(monkeypatch: pyt
     assert len(copied) <= 1
     worker.forget(house.registrar.upto + 1)
     assert worker.newest.index.counts().n_ended == 0
+
+
+def test_what_ended_while_it_was_to_leave_is_not_found_when_its_cells_come_back() -> None:
+    house = House()
+    house.update(10, "a", "b")
+    ((source, _, _),) = house.packets(15)
+    gone = house.adjust("move", source, 1 - source)
+    house.update(gone.upto + 100, ends=["a"])
+    back = house.adjust("move", 1 - source, source)
+    assert house.publish(back.since + 1) == ["b"]
+    assert house.publish(15) == ["a", "b"]

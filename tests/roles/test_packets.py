@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pyarrow as pa
 
-from ps2stream.roles.packets import ROUTED, decode, encode
+from ps2stream.roles.packets import MAX_PACKET_BYTES, ROUTED, decode, encode, fitting
 
 
 def test_a_batch_comes_out_of_a_packet_as_it_went_in() -> None:
@@ -16,3 +16,18 @@ def test_a_batch_comes_out_of_a_packet_as_it_went_in() -> None:
     for part in (batch, batch.slice(1), batch.slice(2)):
         assert decode(encode(part)).equals(part)
         assert decode(pa.py_buffer(encode(part))).equals(part)
+
+
+def test_rows_are_cut_into_packets_that_hold_no_more_than_they_show() -> None:
+    row = {"seq": 1, "id": "p" * 100, "lon": 1.5, "lat": -2.0, "terms": [3] * 50, "probes": [1] * 50}
+    batch = pa.RecordBatch.from_pylist([row] * 5_000, ROUTED)
+    packets = [encode(part) for part in fitting(batch)]
+    assert len(packets) > 1
+    assert max(map(len, packets)) < MAX_PACKET_BYTES + 10_000
+    assert pa.concat_batches([decode(packet) for packet in packets]).equals(batch)
+
+
+def test_one_row_may_be_larger_than_a_packet_and_stays_whole() -> None:
+    rows = [{"seq": n, "id": "p" * (1 << 20) if n == 1 else "p"} for n in range(3)]
+    parts = list(fitting(pa.RecordBatch.from_pylist(rows, ROUTED)))
+    assert [part.column("seq").to_pylist() for part in parts] == [[0], [1], [2]]

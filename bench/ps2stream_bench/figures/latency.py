@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import tempfile
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -74,11 +75,12 @@ def measure(case: Case, context: Context) -> Iterator[Row]:
     corpus = context.corpus("us", case["corpus"])
     for repetition in range(case["repetitions"]):
         seed = context.seed + 1000 * repetition
+        before = os.getloadavg()[0]
         stream = stream_of(corpus, case["kind"], case["subscriptions"], case["publications"], seed)
         try:
             with started(case["engine"], stream, context) as subject:
                 for row in _points(subject, stream.mixed, case, seed):
-                    yield {"repetition": repetition, **row}
+                    yield {"repetition": repetition, "load_average_before": before, **row}
         except UnavailableError as reason:
             context.say(f"    left out: {reason}")
             yield {"repetition": repetition, "unavailable": str(reason)}
@@ -140,6 +142,7 @@ _COLUMNS = [
     Column("p99.9", "latency_p99_9_ms", ",.0f"),
     Column("max", "latency_max_ms", ",.0f"),
     Column("sent late by, ms", "sent_late_ms", ",.0f"),
+    Column("others' load before", "load_average_before", ".1f"),
 ]
 
 _PAPER = """\
@@ -157,7 +160,11 @@ first delivery was seen, so that gathering, a sender that was late and a stall o
 *realtime* and *microbatch*: seen by a consumer of the topic of matches that reads what was committed;
 publications without a match have no latency. *inline*: a journal is appended to durably in place of topics,
 and a publication is done when the matches of its batch are in Parquet files, synced. Broker, engine, sender
-and observer share the two cores of one machine, and brokers are set up as they come."""
+and observer share the two cores of one machine, and brokers are set up as they come.
+
+*Others' load before* is the system's load average when a case began: what else waited for a core. Where it is
+not near 0 a latency is that of a busy machine, and engines whose cases began at different loads cannot be
+compared by it."""
 
 _DIFFERS = """\
 A delivery of the real-time engine goes through two transactions of Kafka, one of the dispatcher and one of

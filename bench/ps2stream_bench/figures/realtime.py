@@ -66,8 +66,10 @@ def measure(case: Case, context: Context) -> Iterator[Row]:
     corpus = context.corpus("us", case["corpus"])
     n_live = case["subscriptions"]
     stream = stream_of(corpus, case["kind"], n_live, case["publications"], context.seed)
+    before = os.getloadavg()[0]
     try:
-        yield from _MEASURES[case["mode"]](case, stream, context)
+        for row in _MEASURES[case["mode"]](case, stream, context):
+            yield {"load_average_before": before, **row}
     except UnavailableError as reason:
         context.say(f"    left out: {reason}")
         yield {"unavailable": str(reason)}
@@ -189,11 +191,13 @@ _RATES = [
     *(Column(f"{part}, µs a tuple", f"us of {part}", ".1f") for part in PARTS),
     *(Column(f"{role} at work", f"us at {role}", ".1f") for role in ("registrar", "dispatcher", "worker")),
 ]
+_BEFORE = Column("others' load before", "load_average_before", ".1f")
 _VISIBLE = [
     Column("offered, tuples/s", "offered_tuples_per_s", ",.0f"),
     Column("subscriptions looked for", "n_updates_seen", ",.0f"),
     Column("visible after: p50, ms", "visible_p50_ms", ",.0f"),
     Column("p99, ms", "visible_p99_ms", ",.0f"),
+    _BEFORE,
 ]
 _DELAYS = [
     Column("cells", "cells"),
@@ -203,6 +207,7 @@ _DELAYS = [
     Column("p99, ms", "latency_p99_ms", ",.0f"),
     Column("over 100 ms, %", "over_100_ms", ".1f"),
     Column("over 1 s, %", "over_1_s", ".1f"),
+    _BEFORE,
 ]
 
 _PAPER = """\
@@ -220,7 +225,10 @@ say of themselves: their processor time between reading and writing topics.
 publication was sent that was delivered to it, without asking to come after it; the grain is 5 ms.
 
 *Adjustment*: half of the saturation, two workers; cells move whenever loads differ by 5 %. Shares are those
-of all publications with a match, beside a run in which nothing moves."""
+of all publications with a match, beside a run in which nothing moves.
+
+*Others' load before* is the system's load average when a case began: what else waited for a core. Rates and
+delays are those of such a machine; processor time of a tuple hardly depends on it."""
 
 
 def page(rows: Sequence[Row]) -> Page:

@@ -20,7 +20,6 @@ from typing import TYPE_CHECKING
 from ps2stream.errors import StateError
 from ps2stream.files import AnyPath, absolute
 from ps2stream.state.home_layout import HomeLayout
-from ps2stream.state.job_file import BATCHES
 
 if TYPE_CHECKING:
     from ps2stream.config import Settings
@@ -81,6 +80,8 @@ class Home:
 
         if create:
             self.topics.create()
+        from ps2stream.state.job_file import BATCHES
+
         if self.has_state and self._job_file().engine != BATCHES:
             from ps2stream.deployment.roles_events import RolesEvents
 

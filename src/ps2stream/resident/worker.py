@@ -159,7 +159,8 @@ class ResidentWorker:
         seqs, seq_to = (ended.column(name).to_numpy() for name in ("seq_from", "seq_to"))
         for dropping in self._dropping:
             if dropping.generation in self._workers:
-                is_leaving = np.isin(seqs, sorted(dropping.seqs))
+                # Few end while many may leave: the many are not gone through.
+                is_leaving = np.array([seq in dropping.seqs for seq in seqs.tolist()], np.bool_)
                 index = self._workers[dropping.generation].index
                 index.end(frozen(seqs[is_leaving]), frozen(seq_to[is_leaving]))
 

@@ -51,6 +51,7 @@ ENGINE = "realtime"
 #: How often a task of a role may fail: a role lives long, and whatever befalls its host is not its fault.
 MOST_FAILURES = 100_000
 _STOP_S = 15.0
+_TELL_S = 1.0
 _LOOK_S = 0.5
 _POLL_S = 0.05
 
@@ -212,10 +213,12 @@ class RealtimeStream:
         if self._stopped.is_set():
             return
         self._stopped.set()
-        if self._job is not None and self._job.is_alive():
+        until = time.monotonic() + _STOP_S
+        while self._job is not None and self._job.is_alive() and time.monotonic() < until:
+            # Again and again: a registrar that starts just now does not hear what was said before.
             with contextlib.suppress(PS2StreamError):
                 self._tell(f"stop {self.task.config.run}")
-            self._job.join(_STOP_S)
+            self._job.join(_TELL_S)
         while self._job is not None and self._job.is_alive():
             with contextlib.suppress(Py4JError, OSError):
                 self.spark.sparkContext.cancelJobGroup(self._group)
