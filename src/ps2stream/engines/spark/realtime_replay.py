@@ -7,7 +7,6 @@ every publication is matched as of its seq. So what is delivered is what the ora
 from __future__ import annotations
 
 import json
-import threading
 import time
 import uuid
 from collections.abc import Callable, Iterator
@@ -18,6 +17,7 @@ from pyspark.sql import SparkSession
 
 from ps2stream.config import Settings
 from ps2stream.engines.board_tally import tally_of
+from ps2stream.engines.pouring import Pouring
 from ps2stream.engines.replay import Replayed
 from ps2stream.engines.spark.realtime import RealtimeOptions, realtime_stream
 from ps2stream.engines.tally import Tally
@@ -29,10 +29,9 @@ from ps2stream.kafka.role_topics import RoleTopics
 from ps2stream.kafka.role_wire import read_notes
 from ps2stream.kafka.sending import Outgoing, Sender
 from ps2stream.kafka.topics import Topics
-from ps2stream.model.events import in_order, split
+from ps2stream.model.events import split
 from ps2stream.model.schemas import (
     AFTER_ALL_SEQS,
-    BEFORE_ALL_SEQS,
     PUBLICATIONS,
     REJECTED,
     UPDATES,
@@ -49,7 +48,6 @@ from ps2stream.sources.event_log import EventLog
 
 #: Behind all events of a log that is over.
 THE_END = AFTER_ALL_SEQS - 2
-_SEND_EVENTS = 20_000
 _LOOK_S = 0.05
 
 
@@ -80,13 +78,13 @@ def replay_realtime(
     )
     sink = ParquetSink.at(out)
     with realtime_stream(spark, topics, state, settings, options) as stream:
-        sending = Sending(events, topics, sink)
+        pouring = Pouring(events, sink, Packing(topics).send)
         started = time.monotonic()
-        sending.start()
+        pouring.start()
         ends = Ends(topics.kafka)
-        while not (sending.is_done and _is_over(RoleTopics(topics, settings.n_workers), ends, settings)):
+        while not (pouring.is_done and _is_over(RoleTopics(topics, settings.n_workers), ends, settings)):
             stream.check()
-            sending.raise_failure()
+            pouring.raise_failure()
             on_progress(tally_of(stream.board, settings))
             time.sleep(_LOOK_S)
         wall_s = time.monotonic() - started
@@ -95,43 +93,26 @@ def replay_realtime(
         tally = tally_of(stream.board, settings)
         tally.adjustments = stream.state.resident_adjustments.read()
     tally.n_matches, tally.n_rejected = _deliver(topics, sink)
-    tally.n_rejected += sending.n_rejected
+    tally.n_rejected += pouring.n_rejected
     return Replayed(tally, wall_s, status)
 
 
-class Sending(threading.Thread):
-    """Send an event log to topics; what is out of order is rejected here, at the border."""
+class Packing:
+    """Events of a log as records of topics, with how far they are complete."""
 
-    def __init__(self, events: EventLog, topics: Topics, sink: ParquetSink) -> None:
-        super().__init__(name="sending", daemon=True)
-        self._events, self._topics, self._sink = events, topics, sink
-        self._failure: BaseException | None = None
+    def __init__(self, topics: Topics) -> None:
+        self._topics = topics
         self._n_partitions = topics.n_partitions(topics.publications)
         self._n_packets = 0
-        self.is_done = False
-        self.n_rejected = 0
 
-    def run(self) -> None:
-        try:
-            sender = Sender(self._topics.kafka)
-            high_water = BEFORE_ALL_SEQS
-            for number, batch in enumerate(self._events.batches(_SEND_EVENTS)):
-                kept, rejected, high_water = in_order(batch, high_water)
-                self._sink.write_rejected(number, "order", rejected)
-                self.n_rejected += rejected.num_rows
-                sender.send(self._packets(kept))
-            sender.send(self._the_end())
-            self.is_done = True
-        except BaseException as error:
-            self._failure = error
-
-    def raise_failure(self) -> None:
-        if self._failure is not None:
-            raise self._failure
+    def send(self, batches: Iterator[pa.RecordBatch]) -> None:
+        """Send all events, and then that there are no more."""
+        sender = Sender(self._topics.kafka)
+        for events in batches:
+            sender.send(self._packets(events))
+        sender.send(self._the_end())
 
     def _packets(self, events: pa.RecordBatch) -> Iterator[Outgoing]:
-        if not events.num_rows:
-            return
         publications, updates = split(events)
         for part in fitting(updates):
             yield Outgoing(self._topics.updates, 0, given_packet(part, _last(part)))

@@ -7,38 +7,34 @@ one of a running system, from the durable journal to the sink.
 from __future__ import annotations
 
 import contextlib
-import threading
 import time
 import uuid
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
+import pyarrow as pa
 from pyspark.sql import SparkSession
 
 from ps2stream.config import Settings
 from ps2stream.engines.batch_tally import read_up_to, tally_batch
 from ps2stream.engines.durable_job import BatchDone
 from ps2stream.engines.held_state import state_at
+from ps2stream.engines.pouring import Pouring
 from ps2stream.engines.replay import Replayed
 from ps2stream.engines.spark.session import is_local
 from ps2stream.engines.spark.stream import journal_stream
 from ps2stream.engines.tally import Tally
 from ps2stream.files import AnyPath
 from ps2stream.journal import Journal
-from ps2stream.model.events import in_order
-from ps2stream.model.schemas import BEFORE_ALL_SEQS
 from ps2stream.partitioning.plan import Plan
 from ps2stream.planning.first_plan import log_sample, plan_of
 from ps2stream.sinks.parquet import ParquetSink
-from ps2stream.sinks.sink import Sink
 from ps2stream.sources.event_log import EventLog
 from ps2stream.sources.source import n_events
 from ps2stream.state.home_layout import HomeLayout
 from ps2stream.store.contract import delete_all
 from ps2stream.store.urls import is_url, store_at
-
-_APPEND_EVENTS = 20_000
 
 
 class ReplayFiles(NamedTuple):
@@ -93,13 +89,14 @@ def replay_microbatch(
 
     plan = plan or plan_of(log_sample(events, settings), settings)
     Journal.open(where.journal, create=True).close()
-    pouring = Pouring(events, where.journal, ParquetSink.at(where.out))
+    appending = Appending(where.journal)
+    pouring = Pouring(events, ParquetSink.at(where.out), appending.append)
     started = time.monotonic()
     pouring.start()
     with journal_stream(
         spark, where.journal, where.state, where.out, settings, plan=plan, on_batch=on_batch
     ) as stream:
-        while not (pouring.is_done and consumed >= pouring.position):
+        while not (pouring.is_done and consumed >= appending.position):
             stream.check()
             pouring.raise_failure()
             time.sleep(0.02)
@@ -109,32 +106,15 @@ def replay_microbatch(
     return Replayed(tally, wall_s, status)
 
 
-class Pouring(threading.Thread):
-    """Append an event log to a journal; what is out of order is rejected here, at the border."""
+class Appending:
+    """Append batches of events to a journal; ``position``: of the newest."""
 
-    def __init__(self, events: EventLog, journal: Path, sink: Sink) -> None:
-        super().__init__(name="pouring", daemon=True)
-        self._events, self._journal, self._sink = events, journal, sink
-        self._failure: BaseException | None = None
-        self.is_done = False
+    def __init__(self, journal: Path) -> None:
+        self._journal = journal
         self.position = 0
-        self.n_rejected = 0
 
-    def run(self) -> None:
-        try:
-            # The log itself is still there after a crash: the copy need not survive a power cut.
-            with Journal.open(self._journal, durable=False) as journal:
-                high_water = BEFORE_ALL_SEQS
-                for number, batch in enumerate(self._events.batches(_APPEND_EVENTS)):
-                    kept, rejected, high_water = in_order(batch, high_water)
-                    self._sink.write_rejected(number, "order", rejected)
-                    self.n_rejected += rejected.num_rows
-                    if kept.num_rows:
-                        self.position = journal.append_ordered(kept).position
-            self.is_done = True
-        except BaseException as error:
-            self._failure = error
-
-    def raise_failure(self) -> None:
-        if self._failure is not None:
-            raise self._failure
+    def append(self, batches: Iterator[pa.RecordBatch]) -> None:
+        # The log itself is still there after a crash: the copy need not survive a power cut.
+        with Journal.open(self._journal, durable=False) as journal:
+            for events in batches:
+                self.position = journal.append_ordered(events).position
