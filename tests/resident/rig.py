@@ -85,6 +85,8 @@ class Rig:
     loops: dict[RoleName, Any] = field(default_factory=dict)
     n_deaths: int = 0
     n_runs: int = 0
+    #: Roles that stand still.
+    stopped: set[RoleName] = field(default_factory=set)
     writers: Writers = field(default_factory=dict)
     #: What clients will do, one after the other, while roles run.
     coming: deque[Callable[[], object]] = field(default_factory=deque)
@@ -199,7 +201,7 @@ class Rig:
                         self.coming.popleft()()
             elif self.is_over():
                 return
-            role = dice.choice(self.roles)
+            role = dice.choice([each for each in self.roles if each not in self.stopped])
             if role not in self.loops:
                 self.start(role)
             elif dice.random() < death:

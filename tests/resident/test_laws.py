@@ -9,10 +9,12 @@ from hypothesis import strategies as st
 from laws.engines import one_batch
 from ps2stream.config import Settings
 from ps2stream.partitioning import PARTITIONERS
+from ps2stream.resident.notes import WorkerNote, note_from_bytes
+from ps2stream.resident.wire import WORKER, RoleName
 from ps2stream.testing import oracle
 from ps2stream.testing.generators import random_events
 from resident.restless import Restless
-from resident.rig import Rig
+from resident.rig import THE_END, Rig
 from strategies import event_logs
 
 
@@ -64,5 +66,24 @@ def test_another_number_of_dispatchers_goes_on_where_others_were() -> None:
     for n_dispatchers in (3, 1, 2):
         rig.run(n_steps=150)
         rig.restart(n_dispatchers)
+    rig.run()
+    assert_as_the_oracle_says(rig, events)
+
+
+def test_a_worker_that_stands_still_holds_up_nobody_else_and_misses_nothing() -> None:
+    events = random_events(300, seed=6, publication_share=0.6)
+    chaos = Restless(6, one_batch(events))
+    rig = Rig.of(Settings(n_workers=3, n_dispatchers=2), one_batch(events), controller=chaos, seed=6)
+    rig.pour(events)
+    rig.run(n_steps=100)
+    rig.stopped = {RoleName(WORKER, 1)}
+    rig.run(n_steps=2_500)
+    notes = {
+        number: note_from_bytes(WorkerNote, note).horizons.values()
+        for number, note in rig.topics.notes(WORKER).items()
+    }
+    assert min(*notes[0], *notes[2]) > THE_END
+    assert min(notes[1]) < THE_END
+    rig.stopped = set()
     rig.run()
     assert_as_the_oracle_says(rig, events)

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from laws.engines import one_batch
 from ps2stream.config import Settings
+from ps2stream.model.schemas import PUBLISH
+from ps2stream.resident.wire import REGISTRAR, RoleName
 from ps2stream.testing.checker import check
 from ps2stream.testing.generators import random_events, random_steps
 from resident.live import Clients
@@ -54,3 +58,18 @@ def test_one_order_explains_a_long_history_of_more_and_fewer_dispatchers(seed: i
     assert len(history.deliveries) > 100
     assert sum(chaos.made.values()) > 5
     assert rig.n_deaths > 5
+
+
+def test_what_asks_for_an_update_waits_for_it_as_long_as_it_is_undecided() -> None:
+    rig, _ = live_rig(3, 2, 2, 60.0)
+    rig.config = replace(rig.config, after_s=0.0)  # no patience at all
+    clients = Clients(rig)
+    clients.will(random_steps(150, 3, invalid_share=0.0, after_share=0.5, as_of_share=0.0))
+    rig.run(n_steps=100)
+    rig.stopped = {RoleName(REGISTRAR)}
+    rig.run(n_steps=400)
+    rig.stopped = set()
+    rig.run()
+    history = clients.seen()
+    assert check(history) == []
+    assert all(rejection.op != PUBLISH for rejection in history.rejections)

@@ -18,7 +18,7 @@ from ps2stream.resident.dispatcher import ResidentDispatcher, RoutingAt
 from ps2stream.resident.log_tail import LOG, LogTail
 from ps2stream.resident.notes import DispatcherNote, note_from_bytes, note_to_bytes
 from ps2stream.resident.pace import Pace
-from ps2stream.resident.positions import NOTHING_YET, position_after
+from ps2stream.resident.positions import NOTHING_YET, last_update_seq, offset_of, position_after
 from ps2stream.resident.reading import ReadPublications
 from ps2stream.resident.rejecting import rejected_sends
 from ps2stream.resident.reporting import Reporter
@@ -163,10 +163,20 @@ class DispatcherLoop:
             records = [partition.records[row] for row in range(partition.n_read)]
             partition.read = self._order.publications(records)
             partition.waits_since = time.monotonic()
-        is_late = time.monotonic() - partition.waits_since > self._config.after_s
-        if partition.read.needs > self._role.applied and (self._order.is_given or not is_late):
-            return None
-        return partition.read
+        if partition.read.needs <= self._role.applied:
+            return partition.read
+        if not self._order.is_given and time.monotonic() - partition.waits_since > self._config.after_s:
+            # An update that is in its topic is decided some time: whoever asked for it waits for that.
+            needs = min(partition.read.needs, self._newest_update())
+            partition.read = partition.read._replace(needs=needs)
+            partition.waits_since = time.monotonic()
+            return partition.read if needs <= self._role.applied else None
+        return None
+
+    def _newest_update(self) -> int:
+        """Return the seq up to which updates have been sent."""
+        waiting = self._wire.read(Place(Topic.UPDATES), offset_of(self._role.applied) + 1)
+        return last_update_seq(waiting[-1].offset) if waiting else self._role.applied
 
     def _taken(self, partition: _Partition) -> Iterator[Received]:
         """Take the records that were read off a partition."""

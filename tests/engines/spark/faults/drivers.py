@@ -127,6 +127,9 @@ class Driver:
     def wait(self) -> int:
         code = self._process.wait(HANG_S)
         self._listener.join()
+        for pipe in (self._process.stdin, self._process.stdout):
+            if pipe is not None:
+                pipe.close()
         return code
 
     def _signal(self, signum: signal.Signals) -> None:
