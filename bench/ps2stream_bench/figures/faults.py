@@ -33,7 +33,7 @@ def measure(case: Case, context: Context, path: Path = CAMPAIGNS) -> Iterator[Ro
         campaign = json.loads(line)
         about = {
             "engine": campaign.get("engine", "microbatch"),
-            "feed": campaign["source"],
+            "feed": campaign.get("source") or f"topics, {campaign['order']} order, {campaign['where']}",
             "campaign": campaign["seed"],
             **{name: campaign[name] for name in ("n_events", "n_matches", "n_lost", "n_doubled", "n_wrong")},
         }
@@ -60,7 +60,7 @@ _RUNS = [
 ]
 
 _OURS = """\
-A campaign runs a stream on three hosts of the [test bed](../testing.md#a-cluster-on-one-machine), makes one
+A campaign runs a stream on one host, or on three of the [test bed](../testing.md#a-cluster-on-one-machine), makes one
 fault after the other, and compares all that was delivered with the oracle. *To go on* is from the fault until
 something was delivered that came after it; of what is cut off or away for a while that time is part of it.
 All hosts share the cores of one machine. The rows are those of [docs/faults.jsonl](../faults.jsonl)."""
