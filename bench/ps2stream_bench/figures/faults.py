@@ -60,10 +60,11 @@ _RUNS = [
 ]
 
 _OURS = """\
-A campaign runs a stream on one host, or on three of the [test bed](../testing.md#a-cluster-on-one-machine), makes one
-fault after the other, and compares all that was delivered with the oracle. *To go on* is from the fault until
-something was delivered that came after it; of what is cut off or away for a while that time is part of it.
-All hosts share the cores of one machine. The rows are those of [docs/faults.jsonl](../faults.jsonl)."""
+A campaign runs a stream on one host, or on three of the [test bed](../testing.md#a-cluster-on-one-machine),
+makes one fault after the other, and compares all that was delivered with the oracle. *To go on* is from the
+fault until something was delivered that came after it; of what is cut off or away for a while that time is
+part of it. All hosts share the cores of one machine. The rows are those of
+[docs/faults.jsonl](../faults.jsonl)."""
 
 
 def page(rows: Sequence[Row]) -> Page:
