@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import pty
+import select
 import subprocess
 import sys
 from pathlib import Path
@@ -82,10 +83,12 @@ def test_on_a_terminal_it_is_drawn_in_place(home: Home, state: State) -> None:
     state.mailbox.write_board(board_snapshot())
     command = [sys.executable, "-m", "ps2stream", "top", "--interval", "0.1", "--home", str(home.directory)]
     ours, theirs = pty.openpty()
-    with subprocess.Popen(command, stdin=theirs, stdout=theirs, stderr=theirs) as process:
+    terminal = {**os.environ, "TERM": "xterm"}
+    with subprocess.Popen(command, stdin=theirs, stdout=theirs, stderr=theirs, env=terminal) as process:
         os.close(theirs)
         seen = b""
         while seen.count(b"throughput") < 2:
+            assert select.select([ours], [], [], HANG_S)[0], seen
             seen += os.read(ours, 4096)
         process.send_signal(2)
         while True:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import os
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -96,12 +97,18 @@ def _shown(arguments: argparse.Namespace) -> Iterator[Callable[[dict[str, Any]],
     """Yield what shows a board: as JSON, in place on a terminal, or as one text after the other."""
     if arguments.json:
         yield _print_json
-    elif arguments.once or not (sys.stdout.isatty() and is_installed("rich")):
+    elif arguments.once or not _can_draw():
         yield lambda board: print(
             *_lines(board), "", sep="\n", end="" if arguments.once else "\n", flush=True
         )
     else:
         yield from _in_place()
+
+
+def _can_draw() -> bool:
+    """Say whether stdout is a terminal that lines can be drawn on again."""
+    has_screen = os.environ.get("TERM", "") not in ("", "dumb")
+    return sys.stdout.isatty() and has_screen and is_installed("rich")
 
 
 def _in_place() -> Iterator[Callable[[dict[str, Any]], None]]:

@@ -21,6 +21,7 @@ _SCRIPT = Path(__file__).with_name("job.py")
 _LOOK_EVERY_S = 0.02
 #: After this a job that does not go on is given up.
 LIMIT_S = 300.0
+_TESTS = Path(__file__).parents[3]
 
 
 class CampaignError(Exception):
@@ -64,6 +65,8 @@ class Driver:
             **os.environ,
             "PS2STREAM_LOCAL_DIR": str(directory / "local"),
             "SPARK_LOCAL_DIRS": str(directory / "spark"),
+            # Scripts share code with the tests; so do tasks, which Spark gives the path of their driver.
+            "PYTHONPATH": os.pathsep.join([str(_TESTS), *filter(None, [os.environ.get("PYTHONPATH")])]),
         }
         self.log = directory / f"driver-{number}.log"
         self._said = directory / f"driver-{number}.jsonl"
