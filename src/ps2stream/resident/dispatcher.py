@@ -61,17 +61,12 @@ class ResidentDispatcher:
     def follow(self, entry: Entry) -> None:
         """Take in what was decided next; it shows from its position on."""
         self._reroute(entry)
-        older = entry.older_generation
         for change in (BEGIN, MOVE) if entry.kind is EntryKind.UNITE else (BEGIN,):
             for generation, rows in _by_generation(changes(entry.segment, change), entry):
                 self._grid_ts[generation].add(postings_of(rows))
         for generation, rows in _by_generation(changes(entry.segment, END), entry):
             last = int(rows.column("seq_to").to_numpy().max())
             self._leaving.append(_Leaving(last, generation, postings_of(rows)))
-        if entry.kind is EntryKind.SNAPSHOT:
-            self._grid_ts = {
-                each: self._grid_ts[each] for each in (entry.generation, older) if each is not None
-            }
         self.applied = max(self.applied, entry.upto)
 
     def routing_at(self, position: int) -> RoutingAt:
@@ -128,13 +123,6 @@ class ResidentDispatcher:
 
 def _by_generation(rows: pa.RecordBatch, entry: Entry) -> Iterator[tuple[int, pa.RecordBatch]]:
     """Part rows by the generation of plans that their subscriptions go by."""
-    older = entry.older_generation
-    if older is None:
-        parts = [(entry.generation, rows)]
-    else:
-        is_older = rows.column("seq_from").to_numpy() <= entry.routing.switch_seq
-        parts = [
-            (entry.generation, rows.filter(pa.array(~is_older))),
-            (older, rows.filter(pa.array(is_older))),
-        ]
-    yield from ((generation, part) for generation, part in parts if part.num_rows)
+    for generation, is_own in entry.by_generation(rows.column("seq_from").to_numpy()):
+        if is_own.any():
+            yield generation, pick(rows, is_own)

@@ -13,6 +13,7 @@ from ps2stream.arrow import concat
 from ps2stream.metrics.recorder import Recorder
 from ps2stream.model.events import nothing_rejected
 from ps2stream.model.schemas import BEFORE_ALL_SEQS, empty
+from ps2stream.resident.committing import Commits
 from ps2stream.resident.config import RoleConfig
 from ps2stream.resident.dispatcher import ResidentDispatcher, RoutingAt
 from ps2stream.resident.log_tail import LOG, LogTail
@@ -52,7 +53,7 @@ class DispatcherLoop:
         self._tail = LogTail(wire, config.files, config.run)
         self._recorder = Recorder("dispatcher", number)
         self._reporter = Reporter(self._recorder, config.report_s)
-        self._pace = Pace()
+        self._commits = Commits(wire, self._recorder, Pace())
         self._sampled: list[pa.RecordBatch] = []
         self._role.follow(self._tail.snapshot)
         n_partitions, n_dispatchers = len(wire.ends(Topic.PUBLICATIONS)), config.settings.n_dispatchers
@@ -77,7 +78,7 @@ class DispatcherLoop:
 
     def step(self, timeout_s: float = 0.1) -> bool:
         """Route what has come, once; return whether there is more to come."""
-        self._pace.rest()
+        self._commits.rest()
         for record in self._wire.poll(0 if self._is_ready() else timeout_s):
             if record.place == LOG:
                 for entry in self._tail.entries([record]):
@@ -262,9 +263,4 @@ class DispatcherLoop:
         # One that reports before it has caught up has not chosen a position; its predecessor had.
         applied = max(self._role.applied, self._caught_up)
         note = DispatcherNote(self._done, applied, self._horizon, self._uptos)
-        started = time.monotonic()
-        self._wire.commit(sends, note_to_bytes(note))
-        took_s = time.monotonic() - started
-        self._pace.committed(took_s)
-        self._recorder.observe("commit_seconds", took_s)
-        self._recorder.count("batches")
+        self._commits.commit(sends, note_to_bytes(note))

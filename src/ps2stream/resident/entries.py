@@ -13,8 +13,10 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum, auto
 from typing import NamedTuple
 
+import numpy as np
 import pyarrow as pa
 
+from ps2stream.arrays import Flags, Int64s
 from ps2stream.arrow import concat
 from ps2stream.errors import StateError
 from ps2stream.model.schemas import BEFORE_ALL_SEQS, empty
@@ -65,6 +67,14 @@ class Entry:
     @property
     def older_generation(self) -> int | None:
         return None if self.routing.older is None else self.generation - 1
+
+    def by_generation(self, seqs: Int64s) -> list[tuple[int, Flags]]:
+        """Say for each generation of plans which of some subscriptions, by their beginnings, go by it."""
+        older = self.older_generation
+        if older is None:
+            return [(self.generation, np.ones(len(seqs), np.bool_))]
+        is_older = seqs <= self.routing.switch_seq
+        return [(self.generation, ~is_older), (older, is_older)]
 
 
 def first_entry(plan: PlanPlace) -> Entry:

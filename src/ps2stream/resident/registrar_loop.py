@@ -9,6 +9,7 @@ from dataclasses import replace
 from ps2stream.adjusting.controller import Controller, LoadController
 from ps2stream.balance.adjustments import Adjustment
 from ps2stream.metrics.recorder import Recorder
+from ps2stream.resident.committing import Commits
 from ps2stream.resident.config import RoleConfig
 from ps2stream.resident.controlling import Controlling
 from ps2stream.resident.entries import Entry, to_records
@@ -53,10 +54,10 @@ class RegistrarLoop:
         self._role = ResidentRegistrar(
             entries, config.files.read_plan, gives_order=not config.has_given_order
         )
-        self._note = tail.note
+        self._note, self._snapshot_plans = tail.note, _plans_of(tail.snapshot)
         self._recorder = Recorder("registrar", 0)
         self._reporter = Reporter(self._recorder, config.report_s)
-        self._pace = Pace(_REST, _MOST_REST_S)
+        self._commits = Commits(wire, self._recorder, Pace(_REST, _MOST_REST_S))
         self._controlling = Controlling(controller, config.settings.n_workers, config.report_s)
         self._keep_record, self._keep_status = keep_record, keep_status
         self._status_at = 0.0
@@ -71,7 +72,7 @@ class RegistrarLoop:
         """Decide on what has come, once; return whether there is more to come."""
         if self._is_stopped:
             return False
-        self._pace.rest()
+        self._commits.rest()
         received = self._wire.poll(timeout_s)
         started = time.process_time()
         self._controlling.take([record for record in received if record.place == LOADS])
@@ -146,14 +147,9 @@ class RegistrarLoop:
         return [Send(LOG, record) for record in to_records(entry)]
 
     def _commit(self, sends: list[Send]) -> None:
-        started = time.monotonic()
-        offsets = self._wire.commit(sends, note_to_bytes(self._note))
+        offsets = self._commits.commit(sends, note_to_bytes(self._note))
         written = [offset for send, offset in zip(sends, offsets, strict=True) if send.place == LOG]
         self._log_end = max([self._log_end, *(offset + 1 for offset in written)])
-        took_s = time.monotonic() - started
-        self._pace.committed(took_s)
-        self._recorder.observe("commit_seconds", took_s)
-        self._recorder.count("batches")
 
     def _snapshot_when_due(self) -> None:
         """Let a snapshot stand for the log so far, and let go of what the one before it stood for.
@@ -168,16 +164,13 @@ class RegistrarLoop:
         snapshot = self._role.snapshot(horizon)
         before, files = self._note, self._config.files
         key = files.write_snapshot(snapshot)
-        plans = [place.key for place in snapshot.routing.parts]
+        plans_before, self._snapshot_plans = self._snapshot_plans, _plans_of(snapshot)
         # Found out before the commit: what a successor writes after it is none of this one's business.
-        unused = files.all_but([key, before.snapshot, *plans, *self._plans_of(before.snapshot)])
+        unused = files.all_but([key, before.snapshot, *self._snapshot_plans, *plans_before])
         self._note = replace(before, snapshot=key, log=self._log_end, snapshot_before=before.snapshot)
         self._commit([])
         files.remove(unused)
         self._wire.trim({LOG: before.log})
-
-    def _plans_of(self, snapshot: str) -> list[str]:
-        return [place.key for place in self._config.files.read_snapshot(snapshot).routing.parts]
 
     def _tell_status(self) -> None:
         if self._controlling.controller is None or time.monotonic() < self._status_at:
@@ -189,3 +182,7 @@ class RegistrarLoop:
             number = self._note.n_adjustments
             status = status_of(self._controlling.controller, self._role.registrar, number)
             self._keep_status({**status, "position": self._role.upto})
+
+
+def _plans_of(snapshot: Entry) -> list[str]:
+    return [place.key for place in snapshot.routing.parts]

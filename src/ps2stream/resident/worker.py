@@ -15,8 +15,8 @@ from typing import NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from ps2stream.arrays import Flags, Int64s, frozen
-from ps2stream.arrow import large_lists, pick, ragged_of
+from ps2stream.arrays import Int64s, frozen
+from ps2stream.arrow import large_lists, ragged_of
 from ps2stream.config import Settings
 from ps2stream.matching.contract import OWNED_BEFORE, OWNED_NOW
 from ps2stream.matching.index import GI2
@@ -138,7 +138,7 @@ class ResidentWorker:
         self._enter_names(segment, rows, change)
         moved = rows[change == MOVE]
         self._keep(subscriptions.seq_from[moved])
-        for generation, is_own in _generations(entry, subscriptions.seq_from[rows]):
+        for generation, is_own in entry.by_generation(subscriptions.seq_from[rows]):
             index = self._workers[generation].index
             index.insert(subscriptions, frozen(rows[is_own & (change == BEGIN)]))
             ends = rows[is_own & (change == END)]
@@ -182,18 +182,8 @@ class ResidentWorker:
         self._names.end(seqs[ends], segment.column("seq_to").to_numpy()[ends])
 
 
-def _generations(entry: Entry, seqs: Int64s) -> list[tuple[int, Flags]]:
-    """Say for each generation of an entry which of some subscriptions go by it."""
-    older = entry.older_generation
-    if older is None:
-        return [(entry.generation, np.ones(len(seqs), np.bool_))]
-    is_older = seqs <= entry.routing.switch_seq
-    return [(entry.generation, ~is_older), (older, is_older)]
-
-
 def _marked(packet: pa.RecordBatch, mark: int) -> pa.RecordBatch:
     """Leave only the marks of one plan."""
     probes = ragged_of(packet.column("probes"))
     kept = large_lists(pa.array(probes.values & np.uint8(mark)), probes.offsets)
-    marked = packet.set_column(_PROBES, ROUTED.field(_PROBES), kept)
-    return pick(marked, np.ones(marked.num_rows, np.bool_))
+    return packet.set_column(_PROBES, ROUTED.field(_PROBES), kept)

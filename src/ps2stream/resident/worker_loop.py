@@ -9,9 +9,11 @@ from typing import NamedTuple
 import numpy as np
 import pyarrow as pa
 
+from ps2stream.matching.contract import IndexCounts
 from ps2stream.matching.index import GI2
 from ps2stream.metrics.recorder import Recorder
 from ps2stream.model.schemas import BEFORE_ALL_SEQS
+from ps2stream.resident.committing import Commits
 from ps2stream.resident.config import RoleConfig
 from ps2stream.resident.log_tail import LOG, LogTail
 from ps2stream.resident.notes import WorkerNote, note_from_bytes, note_to_bytes
@@ -45,7 +47,7 @@ class WorkerLoop:
         self._tail = LogTail(wire, config.files, config.run)
         self._recorder = Recorder("worker", number)
         self._reporter = Reporter(self._recorder, config.report_s)
-        self._pace = Pace()
+        self._commits = Commits(wire, self._recorder, Pace())
         self._n_reports = 0
         self._worked: dict[str, int] = {}
         self._role.follow(self._tail.snapshot)
@@ -66,7 +68,7 @@ class WorkerLoop:
 
     def step(self, timeout_s: float = 0.1) -> bool:
         """Match what has come, once; return whether there is more to come."""
-        self._pace.rest()
+        self._commits.rest()
         for record in self._received(timeout_s):
             if record.place == LOG:
                 for entry in self._tail.entries([record]):
@@ -123,13 +125,8 @@ class WorkerLoop:
         return min(self._horizons.get(number, BEFORE_ALL_SEQS) for number in range(n))
 
     def _commit(self, sends: list[Send], appended: list[tuple[int, int]]) -> None:
-        started = time.monotonic()
-        self._wire.commit(sends, note_to_bytes(WorkerNote(self._next, self._horizons)))
+        self._commits.commit(sends, note_to_bytes(WorkerNote(self._next, self._horizons)))
         self._horizon = self._least_horizon()
-        took_s = time.monotonic() - started
-        self._pace.committed(took_s)
-        self._recorder.observe("commit_seconds", took_s)
-        self._recorder.count("batches")
         if appended:
             times, counts = np.array(appended).T
             self._recorder.observe("delivery_latency_seconds", time.time() - times / 1000, counts)
@@ -137,11 +134,11 @@ class WorkerLoop:
     def _reports(self) -> list[Send]:
         if not self._reporter.is_due():
             return []
-        recorder, workers = self._recorder, self._role.workers
-        counts = [worker.index.counts() for worker in workers]
+        recorder = self._recorder
+        counts = [worker.index.counts() for worker in self._role.workers]
         recorder.set("position", self._role.applied)
         recorder.set("horizon", self._horizon)
-        self._count_work()
+        self._count_work(counts)
         recorder.set("stored_subscriptions", sum(each.n_subscriptions for each in counts))
         recorder.set("index_bytes", sum(each.n_bytes for each in counts))
         recorder.set("lag_events", len(self._waiting), "routed")
@@ -156,11 +153,11 @@ class WorkerLoop:
         contents = self._contents() if self._n_reports % _CONTENTS_EVERY == 1 else None
         return self._reporter.sends(cells=cells, contents=contents)
 
-    def _count_work(self) -> None:
+    def _count_work(self, counts: list[IndexCounts]) -> None:
         """Enter what indexes have counted since the last report; those that are gone count no more."""
         now = {
-            "candidates": sum(worker.index.counts().n_candidates for worker in self._role.workers),
-            "matches": sum(worker.index.counts().n_matches for worker in self._role.workers),
+            "candidates": sum(each.n_candidates for each in counts),
+            "matches": sum(each.n_matches for each in counts),
             "applied_updates": self._role.n_updates,
         }
         for name, total in now.items():

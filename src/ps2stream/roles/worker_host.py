@@ -8,14 +8,17 @@ or holds the index itself: what goes in and out is Arrow or flat arrays, and cou
 from __future__ import annotations
 
 import time
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, replace
 from typing import NamedTuple, Protocol, TypeVar
 
 import pyarrow as pa
 
 from ps2stream.arrays import Int64s
 from ps2stream.matching.contract import IndexCounts, IndexSettings, Subscriptions, WorkerIndex
+from ps2stream.matching.index import GI2
 from ps2stream.model.schemas import BEFORE_ALL_SEQS, empty
 from ps2stream.roles.migration import Fetch
 from ps2stream.roles.packets import CELL_LOADS
@@ -73,6 +76,34 @@ class WorkerHost(Protocol):
     def contents(self) -> Int64s:
         """Return the bytes that are stored in each cell of the plan's grid."""
         ...
+
+
+class LendingHost(ABC):
+    """A worker that is lent to whoever needs it, with an index that is up to date by then."""
+
+    __slots__ = ()
+
+    @abstractmethod
+    def lent(self) -> AbstractContextManager[Worker[GI2]]:
+        """Lend the worker with an index that has the log up to where the host stands."""
+
+    def apply(self) -> None:
+        with self.lent():
+            pass
+
+    def fetch(self, seqs: Int64s) -> Subscriptions:
+        with self.lent() as worker:
+            return worker.index.stored(seqs)
+
+    def contents(self) -> Int64s:
+        with self.lent() as worker:
+            return worker.index.cell_counters(["bytes"])["bytes"]
+
+
+def told_of_host(served: Served, host: str, rebuilt_since: float | None) -> Served:
+    """Say in the report where a worker was and, if it was built anew since some time, how long that took."""
+    rebuild_s = 0.0 if rebuilt_since is None else served.report.ready_at - rebuilt_since
+    return served._replace(report=replace(served.report, host=host, rebuild_s=rebuild_s))
 
 
 def fetching(hosts: Sequence[WorkerHost]) -> Fetch:

@@ -17,12 +17,11 @@ from dataclasses import dataclass, replace
 
 import pyarrow as pa
 
-from ps2stream.arrays import Int64s
-from ps2stream.matching.contract import IndexCounts, Subscriptions
+from ps2stream.matching.contract import IndexCounts
 from ps2stream.matching.index import GI2
 from ps2stream.roles.reports import WorkerReport
 from ps2stream.roles.worker import CellCounters, Worker
-from ps2stream.roles.worker_host import Served, Standing, serve
+from ps2stream.roles.worker_host import LendingHost, Served, Standing, serve, told_of_host
 from ps2stream.state.mapped_host import brought_up, opened_index
 from ps2stream.state.state import State
 
@@ -55,7 +54,7 @@ def _after(counts: IndexCounts, report: WorkerReport) -> IndexCounts:
     )
 
 
-class KeptHost:
+class KeptHost(LendingHost):
     """One worker of a job that is the only one to decide; ``take`` and ``stand`` come before each batch."""
 
     def __init__(self, worker_id: int, state: State, standing: Standing) -> None:
@@ -76,14 +75,10 @@ class KeptHost:
         """Stand at a batch that is decided; its segment, if it has one, has been taken."""
         self._standing = standing
 
-    def apply(self) -> None:
-        with self.lent():
-            pass
-
     def match(self, packets: Iterable[pa.RecordBatch], *, with_loads: bool = False) -> Served:
         """Match packets; loads are of all batches since they were asked for last, as far as that is known."""
-        started, asked_at = time.process_time(), time.time()
-        is_new = not self._home.is_clean()
+        started = time.process_time()
+        rebuilt_since = None if self._home.is_clean() else time.time()
         with self.lent() as worker:
             known = self._known_of(worker)
             served = serve(worker, packets, self._standing, started, with_loads=False, before=known.counts)
@@ -91,17 +86,7 @@ class KeptHost:
             if with_loads:
                 served = served._replace(loads=worker.cell_loads(known.cells))
                 known.cells = worker.cell_counters()
-        rebuild_s = served.report.ready_at - asked_at if is_new else 0.0
-        report = replace(served.report, host=self._host_name, rebuild_s=rebuild_s)
-        return served._replace(report=report)
-
-    def fetch(self, seqs: Int64s) -> Subscriptions:
-        with self.lent() as worker:
-            return worker.index.stored(seqs)
-
-    def contents(self) -> Int64s:
-        with self.lent() as worker:
-            return worker.index.cell_counters(["bytes"])["bytes"]
+        return told_of_host(served, self._host_name, rebuilt_since)
 
     @contextlib.contextmanager
     def lent(self) -> Iterator[Worker[GI2]]:

@@ -6,22 +6,20 @@ import contextlib
 import socket
 import time
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import pyarrow as pa
 
-from ps2stream.arrays import Int64s
-from ps2stream.matching.contract import Subscriptions
 from ps2stream.matching.index import GI2
 from ps2stream.registry.log import SubscriptionLog
 from ps2stream.roles.worker import Worker
-from ps2stream.roles.worker_host import Served, Standing, serve
+from ps2stream.roles.worker_host import LendingHost, Served, Standing, serve, told_of_host
 from ps2stream.state.ledger import BEFORE_ALL, Ledger
 from ps2stream.state.worker_home import WorkerHome
 
 
 @dataclass(frozen=True, slots=True)
-class MappedHost:
+class MappedHost(LendingHost):
     """A worker that any process of the host may serve."""
 
     worker_id: int
@@ -30,26 +28,12 @@ class MappedHost:
     ledger: Ledger
     log: SubscriptionLog
 
-    def apply(self) -> None:
-        with self.lent():
-            pass
-
     def match(self, packets: Iterable[pa.RecordBatch], *, with_loads: bool = False) -> Served:
-        started, asked_at = time.process_time(), time.time()
-        is_new = not self.home.is_clean()
+        started = time.process_time()
+        rebuilt_since = None if self.home.is_clean() else time.time()
         with self.lent() as worker:
             served = serve(worker, packets, self.standing, started, with_loads=with_loads)
-        rebuild_s = served.report.ready_at - asked_at if is_new else 0.0
-        report = replace(served.report, host=socket.gethostname(), rebuild_s=rebuild_s)
-        return served._replace(report=report)
-
-    def fetch(self, seqs: Int64s) -> Subscriptions:
-        with self.lent() as worker:
-            return worker.index.stored(seqs)
-
-    def contents(self) -> Int64s:
-        with self.lent() as worker:
-            return worker.index.cell_counters(["bytes"])["bytes"]
+        return told_of_host(served, socket.gethostname(), rebuilt_since)
 
     @contextlib.contextmanager
     def lent(self) -> Iterator[Worker[GI2]]:
