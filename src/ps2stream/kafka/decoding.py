@@ -129,7 +129,7 @@ def _form_of(value: bytes | None) -> _Form:
 
 def _decoded(parts: _Parts, schema: pa.Schema, op: str | None) -> Decoded:
     rejected = [(seq, op, id, reason) for seq, _, id, reason in parts.rejected]
-    return Decoded(concat([empty(schema), *parts.batches]), rejected_records(rejected))
+    return Decoded(concat(parts.batches or [empty(schema)]), rejected_records(rejected))
 
 
 def _named(decoded: Decoded, place: NumberedSpan) -> Decoded:
