@@ -144,8 +144,8 @@ def _looked(subject: Subject) -> Row:
         "n_adjustments": job.get("counters", {}).get("adjustments", 0.0),
         "n_matches": job.get("counters", {}).get("delivered_matches", 0.0),
         "n_subscriptions": float(job.get("subscriptions", math.nan)),
-        "latency_p50_ms": 1000 * latency.get("p50", math.nan),
-        "latency_p99_ms": 1000 * latency.get("p99", math.nan),
+        "latency_p50_ms": 1000 * (latency.get("p50") or math.nan),
+        "latency_p99_ms": 1000 * (latency.get("p99") or math.nan),
     }
 
 
