@@ -144,3 +144,15 @@ def test_a_role_of_more_dispatchers_has_notes_of_its_own(role_topics: RoleTopics
     role_topics.create(n_dispatchers=3)
     KafkaWire(role_topics, RoleName("dispatcher", 2)).commit([], b"third")
     assert KafkaWire(role_topics, WORKER).notes("dispatcher") == {0: b"first", 2: b"third"}
+
+
+def test_places_that_are_followed_later_come_beside_the_first(role_topics: RoleTopics) -> None:
+    wire = KafkaWire(role_topics, REGISTRAR)
+    wire.follow({LOG: 0})
+    wire.commit([Send(LOG, b"a"), Send(ROUTED, b"x"), Send(ROUTED, b"y")], b"one")
+    assert values(polled(wire, 1)) == [b"a"]
+    wire.follow_also({ROUTED: 1})
+    wire.commit([Send(LOG, b"b")], b"two")
+    found = polled(wire, 2)
+    assert {(record.place, record.value) for record in found} == {(LOG, b"b"), (ROUTED, b"y")}
+    wire.close()

@@ -242,3 +242,32 @@ def test_partitions_that_were_added_are_read_after_the_next_start() -> None:
     rig.settle()
     assert list(positions(rig)) == ["p", "q"] or list(positions(rig)) == ["q"]
     assert note_of(rig).publications == {0: 1, 1: 1}
+
+
+def test_partitions_that_are_added_are_read_from_their_beginning() -> None:
+    rig = untrimmed(rig_of(n_dispatchers=2, n_partitions=2))
+    rig.arrive(Topic.UPDATES, subscription("a"))
+    rig.arrive(Topic.PUBLICATIONS, publication("before"))
+    rig.settle()
+    rig.topics.n_partitions[Topic.PUBLICATIONS] = 4
+    for partition in (2, 3):
+        rig.arrive(Topic.PUBLICATIONS, publication(f"on {partition}"), partition=partition)
+    rig.arrive(Topic.PUBLICATIONS, publication("after"))
+    rig.settle()
+    assert sorted(positions(rig)) == ["after", "before", "on 2", "on 3"]
+    assert note_of(rig, 0).publications.items() >= {0: 2, 2: 1}.items()
+    assert note_of(rig, 1).publications.items() >= {1: 0, 3: 1}.items()
+
+
+def test_partitions_that_were_added_are_gone_on_with_after_a_death() -> None:
+    rig = untrimmed(rig_of())
+    rig.arrive(Topic.UPDATES, subscription("a"))
+    rig.settle()
+    rig.topics.n_partitions[Topic.PUBLICATIONS] = 2
+    rig.arrive(Topic.PUBLICATIONS, publication("one"), partition=1)
+    rig.settle()
+    rig.start(ME)
+    rig.arrive(Topic.PUBLICATIONS, publication("two"), partition=1)
+    rig.settle()
+    assert [id for ids, _, _ in routed(rig) for id in ids] == ["one", "two"]
+    assert note_of(rig).publications == {0: 0, 1: 2}

@@ -78,9 +78,11 @@ class KafkaWire:
     def notes(self, kind: str) -> dict[int, bytes]:
         return read_notes(self._topics, self._ends, kind)
 
+    def n_partitions(self, topic: str) -> int:
+        return self._ends.n_partitions(self._topics.name(topic))
+
     def ends(self, topic: str) -> list[int]:
-        name = self._topics.name(topic)
-        return self._ends.last(name, self._topics.topics.n_partitions(name))
+        return self._ends.last(self._topics.name(topic), self.n_partitions(topic))
 
     def read(self, place: Place, start: int) -> list[Received]:
         name = self._topics.name(place.topic)
@@ -96,13 +98,10 @@ class KafkaWire:
         ]
 
     def follow(self, starts: Mapping[Place, int]) -> None:
-        self._names |= {self._topics.name(place.topic): place.topic for place in starts}
-        self._consumer.assign(
-            [
-                TopicPartition(self._topics.name(place.topic), place.partition, start)
-                for place, start in starts.items()
-            ]
-        )
+        self._consumer.assign(self._partitions(starts))
+
+    def follow_also(self, starts: Mapping[Place, int]) -> None:
+        self._consumer.incremental_assign(self._partitions(starts))
 
     def poll(self, timeout_s: float) -> list[Received]:
         # Asked for many at once, the client would wait for all of them.
@@ -144,6 +143,13 @@ class KafkaWire:
     def close(self) -> None:
         self._consumer.close()
         self._producer.purge()
+
+    def _partitions(self, starts: Mapping[Place, int]) -> list[TopicPartition]:
+        self._names |= {self._topics.name(place.topic): place.topic for place in starts}
+        return [
+            TopicPartition(self._topics.name(place.topic), place.partition, start)
+            for place, start in starts.items()
+        ]
 
     def _received(self, message: Message) -> Received | None:
         error = message.error()

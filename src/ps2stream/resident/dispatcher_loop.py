@@ -55,29 +55,24 @@ class DispatcherLoop:
         self._commits = Commits(wire, self._recorder, Pace())
         self._sampled: list[pa.RecordBatch] = []
         self._role.follow(self._tail.snapshot)
-        n_partitions, n_dispatchers = len(wire.ends(Topic.PUBLICATIONS)), config.settings.n_dispatchers
         note = self._predecessors()
         #: Of partitions that are another's now, too: that one may not have come to write its own note yet.
         self._done, self._uptos = note.publications, note.uptos
         self._caught_up = note.applied
         self._horizon = max(note.horizon, self._tail.snapshot.horizon)
-        self._partitions = {
-            each: _Partition(self._done.get(each, 0), self._uptos.get(each, BEFORE_ALL_SEQS))
-            for each in range(number, n_partitions, n_dispatchers)
-        }
+        self._partitions: dict[int, _Partition] = {}
+        self._n_known = 0
         self._told = dict.fromkeys(range(config.settings.n_workers), BEFORE_ALL_SEQS)
         self._told_at = 0.0
         self._trimming = Trimming(wire, config.trim_s)
         #: When positions began; what its predecessor would have answered, this one does.
         self._applied_at = deque([(time.monotonic(), self._horizon)] if note.applied else [])
-        starts = {
-            Place(Topic.PUBLICATIONS, each): self._partitions[each].next_offset for each in self._partitions
-        }
-        wire.follow({LOG: self._tail.start, **starts})
+        wire.follow({LOG: self._tail.start, **self._new_partitions()})
 
     def step(self, timeout_s: float = 0.1) -> bool:
         """Route what has come, once; return whether there is more to come."""
         self._commits.rest()
+        self._look_for_partitions()
         for record in self._wire.poll(0 if self._is_ready() else timeout_s):
             if record.place == LOG:
                 for entry in self._tail.entries([record]):
@@ -118,6 +113,22 @@ class DispatcherLoop:
             for partition, upto in note.uptos.items():
                 uptos[partition] = max(uptos.get(partition, BEFORE_ALL_SEQS), upto)
         return DispatcherNote(done, applied, horizon, uptos)
+
+    def _new_partitions(self) -> dict[Place, int]:
+        """Take the partitions of this dispatcher that are new to it; return where they are to be read."""
+        known, self._n_known = self._n_known, self._wire.n_partitions(Topic.PUBLICATIONS)
+        n_dispatchers = self._config.settings.n_dispatchers
+        new = [each for each in range(known, self._n_known) if each % n_dispatchers == self.number]
+        for each in new:
+            self._partitions[each] = _Partition(
+                self._done.get(each, 0), self._uptos.get(each, BEFORE_ALL_SEQS)
+            )
+        return {Place(Topic.PUBLICATIONS, each): self._partitions[each].next_offset for each in new}
+
+    def _look_for_partitions(self) -> None:
+        """Follow partitions that were added; a replay has those that it began with."""
+        if not self._order.is_given and (starts := self._new_partitions()):
+            self._wire.follow_also(starts)
 
     def _is_ready(self) -> bool:
         """Say whether something can be routed that has come."""

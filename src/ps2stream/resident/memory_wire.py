@@ -81,14 +81,20 @@ class MemoryWire:
     def notes(self, kind: str) -> dict[int, bytes]:
         return self._topics.notes(kind)
 
+    def n_partitions(self, topic: Topic) -> int:
+        return self._topics.n_partitions.get(topic, 1)
+
     def ends(self, topic: Topic) -> list[int]:
-        return [self._topics.end(Place(topic, n)) for n in range(self._topics.n_partitions.get(topic, 1))]
+        return [self._topics.end(Place(topic, n)) for n in range(self.n_partitions(topic))]
 
     def read(self, place: Place, start: int) -> list[Received]:
         return self._topics.records(place, start)
 
     def follow(self, starts: Mapping[Place, int]) -> None:
         self._next = dict(starts)
+
+    def follow_also(self, starts: Mapping[Place, int]) -> None:
+        self._next |= starts
 
     def poll(self, timeout_s: float) -> list[Received]:
         with self._topics.changed:

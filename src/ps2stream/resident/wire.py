@@ -40,6 +40,10 @@ class Wire(Protocol):
         """Return the newest notes of all roles of a kind, by number; of this one, its predecessor's."""
         ...
 
+    def n_partitions(self, topic: Topic) -> int:
+        """Return how many partitions a topic has, as it was not long ago."""
+        ...
+
     def ends(self, topic: Topic) -> list[int]:
         """Return for each partition the offset behind the last committed record."""
         ...
@@ -50,6 +54,10 @@ class Wire(Protocol):
 
     def follow(self, starts: Mapping[Place, int]) -> None:
         """Read places from some offsets on, by :meth:`poll`."""
+        ...
+
+    def follow_also(self, starts: Mapping[Place, int]) -> None:
+        """Read more places, beside those that are read already."""
         ...
 
     def poll(self, timeout_s: float) -> list[Received]:
