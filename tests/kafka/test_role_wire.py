@@ -156,3 +156,11 @@ def test_places_that_are_followed_later_come_beside_the_first(role_topics: RoleT
     found = polled(wire, 2)
     assert {(record.place, record.value) for record in found} == {(LOG, b"b"), (ROUTED, b"y")}
     wire.close()
+
+
+def test_what_is_sent_without_a_note_is_there_at_once(role_topics: RoleTopics) -> None:
+    wire = KafkaWire(role_topics, REGISTRAR)
+    assert wire.send([Send(LOG, b"a"), Send(ROUTED, b"x"), Send(LOG, b"b")]) == [0, 0, 1]
+    assert wire.notes("registrar") == {}
+    assert values(wire.read(LOG, 0)) == [b"a", b"b"]
+    wire.close()

@@ -103,6 +103,7 @@ def _realtime(job: Job, interrupts: AbruptInterrupts, spark_log: Path) -> Iterat
     options = RealtimeOptions(
         lambda: job.plan or plan_of(feed_sample(KafkaFeed(topics), settings), settings),
         match_format=job.arguments.match_format,
+        is_exact=job.arguments.delivery == "exactly-once",
         board=job.board,
     )
     conf = {**realtime_conf(settings, on_cluster=master is not None), **conf_from(job.arguments)}

@@ -29,7 +29,7 @@ from ps2stream.kafka.ends import Ends
 from ps2stream.kafka.places import Place, Received, RoleName, Send
 from ps2stream.kafka.reading import Span, read
 from ps2stream.kafka.role_topics import RoleTopics
-from ps2stream.kafka.sending import OnDelivery, Outgoing, produce
+from ps2stream.kafka.sending import OnDelivery, Outgoing, Sender, produce
 from ps2stream.kafka.transactions import init_transactions
 
 #: Brokers abort a transaction that is left open for longer: so long others wait for a role that was stopped.
@@ -73,6 +73,7 @@ class KafkaWire:
         self._ends = Ends(kafka)
         self._admin = kafka.admin()
         self._note_offset = -1
+        self._sender: Sender | None = None
         self._trimming: dict[TopicPartition, Future[DeletedRecords]] = {}
 
     def notes(self, kind: str) -> dict[int, bytes]:
@@ -128,6 +129,20 @@ class KafkaWire:
             raise BrokerError(f"{self._role} was not told where its records are")
         self._note_offset = offsets.pop()
         return offsets
+
+    @property
+    def is_noted(self) -> bool:
+        return True
+
+    def send(self, sends: Sequence[Send]) -> list[int]:
+        """Write without a transaction: an idempotent client writes each record once, whoever may write."""
+        if self._sender is None:
+            self._sender = Sender(self._topics.topics.kafka, linger_ms=0)
+        sent = self._sender.send(
+            Outgoing(self._topics.name(place.topic), place.partition, value, key)
+            for place, value, key in sends
+        )
+        return [offset for _, offset in sent]
 
     def trim(self, ends: Mapping[Place, int]) -> None:
         mine = Place(_NOTES, self._topics.note_partition(self._role.kind, self._role.number))

@@ -34,10 +34,15 @@ class Sender:
     """Write records to topics by one client."""
 
     kafka: Kafka
+    linger_ms: int = 1
     _producer: Producer = field(init=False)
 
     def __post_init__(self) -> None:
-        self._producer = self.kafka.producer(message_timeout_ms=int(PATIENCE_S * 1000), linger_ms=1)
+        self._producer = self.kafka.producer(
+            message_timeout_ms=int(PATIENCE_S * 1000),
+            linger_ms=self.linger_ms,
+            socket_nagle_disable=True,
+        )
 
     def send(self, records: Iterable[Outgoing]) -> list[tuple[int, int]]:
         """Return partition and offset of each record when brokers have all; raise if one is refused."""

@@ -58,7 +58,8 @@ class DispatcherLoop:
         note = self._predecessors()
         #: Of partitions that are another's now, too: that one may not have come to write its own note yet.
         self._done, self._uptos = note.publications, note.uptos
-        self._caught_up = note.applied
+        self._incarnation = note.incarnation + 1
+        follow_from = self._catch_up()
         self._horizon = max(note.horizon, self._tail.snapshot.horizon)
         self._partitions: dict[int, _Partition] = {}
         self._n_known = 0
@@ -67,7 +68,9 @@ class DispatcherLoop:
         self._trimming = Trimming(wire, config.trim_s)
         #: When positions began; what its predecessor would have answered, this one does.
         self._applied_at = deque([(time.monotonic(), self._horizon)] if note.applied else [])
-        wire.follow({LOG: self._tail.start, **self._new_partitions()})
+        if not config.is_exact:
+            self._begin_loosely()
+        wire.follow({LOG: follow_from, **self._new_partitions()})
 
     def step(self, timeout_s: float = 0.1) -> bool:
         """Route what has come, once; return whether there is more to come."""
@@ -92,19 +95,41 @@ class DispatcherLoop:
         self._trimming.when_due({})
         return not self._tail.is_stopped
 
+    def _catch_up(self) -> int:
+        """Follow the log as far as it goes now; return from where on it is to be followed.
+
+        Positions must not fall: no dispatcher before this one has known more of it.
+        """
+        records = self._wire.read(LOG, self._tail.start)
+        for entry in self._tail.entries(records):
+            self._role.follow(entry)
+        return records[-1].offset + 1 if records else self._tail.start
+
+    def _begin_loosely(self) -> None:
+        """Begin where notes lag behind what was sent (``seldom_notes.py``).
+
+        The predecessor may have promised a horizon that it did not live to note: begin with the newest
+        position. It may also live: before anything is sent, a note says that this is another incarnation.
+        """
+        if not self._order.is_given:
+            self._horizon = max(self._horizon, position_after(self._role.applied))
+            self._applied_at = deque([(time.monotonic(), self._horizon)])
+        self._wire.commit([], self._note())
+
     def _predecessors(self) -> DispatcherNote:
         """Return how far dispatchers before this one have got.
 
-        There may have been more or fewer of them: a partition may come from any. Offsets only rise, and
-        positions must not fall, so all of the log is waited for that any of them knew; and nothing is
-        answered as of a position that one of them has promised not to go back to. Where events bring their
-        order, each dispatcher goes by that of its partitions.
+        There may have been more or fewer of them: a partition may come from any. Offsets only rise; and
+        nothing is answered as of a position that one of them has promised not to go back to. Where events
+        bring their order, each dispatcher goes by that of its partitions.
         """
         done: dict[int, int] = {}
         uptos: dict[int, int] = {}
-        horizon, applied = BEFORE_ALL_SEQS, NOTHING_YET
+        horizon, applied, incarnation = BEFORE_ALL_SEQS, NOTHING_YET, 0
         for number, said in self._wire.notes(DISPATCHER).items():
             note = note_from_bytes(DispatcherNote, said)
+            if number == self.number:
+                incarnation = note.incarnation
             if number == self.number or not self._order.is_given:
                 horizon = max(horizon, note.horizon)
             applied = max(applied, note.applied)
@@ -112,7 +137,7 @@ class DispatcherLoop:
                 done[partition] = max(done.get(partition, 0), offset)
             for partition, upto in note.uptos.items():
                 uptos[partition] = max(uptos.get(partition, BEFORE_ALL_SEQS), upto)
-        return DispatcherNote(done, applied, horizon, uptos)
+        return DispatcherNote(done, applied, horizon, uptos, incarnation)
 
     def _new_partitions(self) -> dict[Place, int]:
         """Take the partitions of this dispatcher that are new to it; return where they are to be read."""
@@ -133,19 +158,10 @@ class DispatcherLoop:
     def _is_ready(self) -> bool:
         """Say whether something can be routed that has come."""
         waiting = [each for each in self._partitions.values() if each.records]
-        return self._is_caught_up and any(
-            each.read is None or each.read.needs <= self._role.applied for each in waiting
-        )
-
-    @property
-    def _is_caught_up(self) -> bool:
-        """Say whether positions cannot fall below those of the predecessor."""
-        return self._role.applied >= self._caught_up
+        return any(each.read is None or each.read.needs <= self._role.applied for each in waiting)
 
     def _route(self) -> Iterator[Send]:
         """Route the publications of all partitions that need nothing more of the log."""
-        if not self._is_caught_up:
-            return
         ready: list[pa.RecordBatch] = []
         rejected: list[pa.RecordBatch] = []
         appended: Counter[int] = Counter()
@@ -229,13 +245,14 @@ class DispatcherLoop:
             plans.older is not None,
             plans.switch_seq,
             appended,
+            self._incarnation,
         )
 
     def _heartbeats(self) -> Iterator[Send]:
         """Tell workers that get no packets how far this dispatcher is."""
         due = [worker for worker, told in self._told.items() if told < self._horizon]
-        if due and time.monotonic() - self._told_at >= self._config.heartbeat_s and self._is_caught_up:
-            header = RoutedHeader(self.number, self._horizon, BEFORE_ALL_SEQS)
+        if due and time.monotonic() - self._told_at >= self._config.heartbeat_s:
+            header = RoutedHeader(self.number, self._horizon, BEFORE_ALL_SEQS, incarnation=self._incarnation)
             for worker in due:
                 yield Send(Place(Topic.ROUTED, worker), to_record(_HEARTBEAT, header))
                 self._told[worker] = self._horizon
@@ -252,7 +269,7 @@ class DispatcherLoop:
                 self._applied_at.append((now, position))
             while len(self._applied_at) > 1 and now - self._applied_at[1][0] >= self._config.as_of_s:
                 self._applied_at.popleft()
-            horizon = self._applied_at[0][1] if self._is_caught_up else self._horizon
+            horizon = self._applied_at[0][1]
         self._horizon = max(self._horizon, horizon)
 
     def _reports(self) -> list[Send]:
@@ -272,7 +289,10 @@ class DispatcherLoop:
             self._done[number] = each.next_offset
             if self._order.is_given:
                 self._uptos[number] = each.upto
-        # One that reports before it has caught up has not chosen a position; its predecessor had.
-        applied = max(self._role.applied, self._caught_up)
-        note = DispatcherNote(self._done, applied, self._horizon, self._uptos)
-        self._commits.commit(sends, note_to_bytes(note))
+        self._commits.commit(sends, self._note())
+
+    def _note(self) -> bytes:
+        applied = self._role.applied
+        return note_to_bytes(
+            DispatcherNote(self._done, applied, self._horizon, self._uptos, self._incarnation)
+        )

@@ -107,6 +107,13 @@ class MemoryWire:
     def commit(self, sends: Sequence[Send], note: bytes) -> list[int]:
         return self._topics.commit(self._role, self, sends, note)
 
+    @property
+    def is_noted(self) -> bool:
+        return True
+
+    def send(self, sends: Sequence[Send]) -> list[int]:
+        return [self._topics.append(send.place, send.value, send.key) for send in sends]
+
     def trim(self, ends: Mapping[Place, int]) -> None:
         for place, end in ends.items():
             self._topics.trim(place, end)

@@ -31,21 +31,23 @@ class DispatcherNote:
     """``publications``: the next offset of each partition. All of the log up to ``applied`` was known.
 
     ``horizon``: no publication will get a lower position. ``uptos``: where events bring their order,
-    later ones of a partition stand behind this.
+    later ones of a partition stand behind this. ``incarnation``: rises with every start of the role.
     """
 
     publications: dict[int, int] = field(default_factory=dict)
     applied: int = NOTHING_YET
     horizon: int = BEFORE_ALL_SEQS
     uptos: dict[int, int] = field(default_factory=dict)
+    incarnation: int = 0
 
 
 @dataclass(frozen=True, slots=True)
 class WorkerNote:
-    """``routed``: the next offset. ``horizons``: of each dispatcher, as its packets up to there say."""
+    """``routed``: the next offset. ``horizons``, ``incarnations``: of each dispatcher, as packets say."""
 
     routed: int = 0
     horizons: dict[int, int] = field(default_factory=dict)
+    incarnations: dict[int, int] = field(default_factory=dict)
 
 
 _Note = TypeVar("_Note", RegistrarNote, DispatcherNote, WorkerNote)

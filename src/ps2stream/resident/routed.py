@@ -1,6 +1,8 @@
 """Routed packets: publications on their way from a dispatcher to a worker, with what the worker must know.
 
-A packet without publications is a heartbeat: it says how far its dispatcher is.
+A packet without publications is a heartbeat: it says how far its dispatcher is. Where roles write without
+transactions, one that was replaced may write some more: its packets are of an older incarnation than those of
+its successor, who reads the same publications, so workers pass over them.
 """
 
 from __future__ import annotations
@@ -22,7 +24,7 @@ class RoutedHeader(NamedTuple):
 
     ``needs``: the log has to be applied up to here. ``generation``: of the plans that routed the packet, with
     ``switch_seq`` as in their Routing. ``appended``: when its publications were appended, in milliseconds
-    since the epoch, and how many at each.
+    since the epoch, and how many at each. ``incarnation``: of the dispatcher.
     """
 
     dispatcher: int
@@ -32,6 +34,7 @@ class RoutedHeader(NamedTuple):
     has_older: bool = False
     switch_seq: int = BEFORE_ALL_SEQS
     appended: tuple[tuple[int, int], ...] = ()
+    incarnation: int = 0
 
 
 def to_record(packet: pa.RecordBatch, header: RoutedHeader) -> bytes:

@@ -68,6 +68,15 @@ class Wire(Protocol):
         """Write records and a note in one piece; return their offsets when all are there for good."""
         ...
 
+    @property
+    def is_noted(self) -> bool:
+        """Say whether the note of the last commit is there for good, too (``seldom_notes.py``)."""
+        ...
+
+    def send(self, sends: Sequence[Send]) -> list[int]:
+        """Write records at once, not in one piece with anything; nobody is kept from it."""
+        ...
+
     def trim(self, ends: Mapping[Place, int]) -> None:
         """Let records before some offsets go, and all notes of this role but the newest."""
         ...

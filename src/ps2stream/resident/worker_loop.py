@@ -54,6 +54,7 @@ class WorkerLoop:
         self._counted: tuple[Worker[GI2], CellCounters] | None = None
         note = note_from_bytes(WorkerNote, wire.notes(WORKER).get(number))
         self._next, self._horizons = note.routed, dict(note.horizons)
+        self._incarnations = dict(note.incarnations)
         #: What lies before it may be of dispatchers that are no more: there were more of them once.
         self._routed_before = wire.ends(Topic.ROUTED)[number]
         #: As the last commit has it: if this process dies, packets come again from there.
@@ -103,6 +104,10 @@ class WorkerLoop:
         n_events = 0
         while self._is_ready() and n_events < self._config.most_events:
             offset, packet, header = self._waiting.popleft()
+            self._next = offset + 1
+            if self._is_of_a_past_one(offset, header):
+                continue
+            self._incarnations[header.dispatcher] = header.incarnation
             if packet.num_rows:
                 found += self._role.match(packet, header, self._horizon)
                 n_events += packet.num_rows
@@ -110,12 +115,18 @@ class WorkerLoop:
             self._horizons[header.dispatcher] = max(
                 header.horizon, self._horizons.get(header.dispatcher, BEFORE_ALL_SEQS)
             )
-            self._next = offset + 1
         self._recorder.count("received_publications", n_events)
         pieces = list(self._role.name(found)) if found else []
         self._recorder.count("delivered_matches", sum(piece.num_rows for piece in pieces))
         records = match_records(pieces, self._config.n_match_partitions, self._config.match_format)
         return [Send(Place(Topic.MATCHES, each.partition), each.value, each.key) for each in records]
+
+    def _is_of_a_past_one(self, offset: int, header: RoutedHeader) -> bool:
+        """Say whether a packet is of a dispatcher that was replaced: the other reads the same again."""
+        is_left_over = header.dispatcher >= self._config.settings.n_dispatchers
+        return header.incarnation < self._incarnations.get(header.dispatcher, 0) or (
+            is_left_over and offset >= self._routed_before
+        )
 
     def _least_horizon(self) -> int:
         """Return the position below which no packet can come any more."""
@@ -125,8 +136,10 @@ class WorkerLoop:
         return min(self._horizons.get(number, BEFORE_ALL_SEQS) for number in range(n))
 
     def _commit(self, sends: list[Send], appended: list[tuple[int, int]]) -> None:
-        self._commits.commit(sends, note_to_bytes(WorkerNote(self._next, self._horizons)))
-        self._horizon = self._least_horizon()
+        note = WorkerNote(self._next, self._horizons, self._incarnations)
+        self._commits.commit(sends, note_to_bytes(note))
+        if self._wire.is_noted:
+            self._horizon = self._least_horizon()
         if appended:
             times, counts = np.array(appended).T
             self._recorder.observe("delivery_latency_seconds", time.time() - times / 1000, counts)

@@ -25,6 +25,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 
 from ps2stream.model.matches import Match
+from ps2stream.model.schemas import BEFORE_ALL_SEQS
 from ps2stream.testing import oracle
 from ps2stream.testing.acknowledged_log import Placed, check_log, check_real_time, seq_of, settled
 from ps2stream.testing.fates import Fate, fates_of, shown
@@ -57,6 +58,36 @@ def check(history: History) -> list[Violation]:
         *_check_order(history.deliveries, fates),
         *_check_rejections(history.rejections, rejected, fates),
     ]
+
+
+def check_at_least_once(history: History) -> list[Violation]:
+    """Return the laws that a history breaks where deliveries may come again.
+
+    Whatever comes matches at the position that it tells, and of the positions that a publication may have
+    had, one has all its matches delivered.
+    """
+    log = settled(history)
+    lives, _ = oracle.versions(log, history.stop_words)
+    fates = fates_of(history, lives)
+    # Between two updates all positions are alike.
+    positions = [BEFORE_ALL_SEQS | 1, *(seq_of(event) | 1 for event in log)]
+    return [
+        *check_log(history.updates, log),
+        *_check_published(history.deliveries, fates),
+        *_check_matches(fates, lives, may_repeat=True),
+        *_check_some_position(fates, positions),
+    ]
+
+
+def _check_some_position(fates: list[Fate], positions: list[int]) -> Iterator[Violation]:
+    for fate in fates:
+        if fate.met is None or fate.is_rejected or not fate.has_happened:
+            continue
+        got: dict[int, set[tuple[str, int]]] = {}
+        for match in fate.delivered:
+            got.setdefault(match.publication_seq, set()).add(match[:2])
+        if not any(fate.expected_at(each) <= got.get(each, set()) for each in {*positions, *got}):
+            yield Violation(LOST, f"{fate} has at none of its positions reached all that match there")
 
 
 def _check_real_time(history: History, fates: list[Fate]) -> Iterator[Violation]:
@@ -101,7 +132,9 @@ def _check_one_position(fates: list[Fate], log: list[EventRow]) -> Iterator[Viol
             yield Violation(ONE_POSITION, f"{fate} must have a position between updates; {got}")
 
 
-def _check_matches(fates: list[Fate], lives: list[Version]) -> Iterator[Violation]:
+def _check_matches(
+    fates: list[Fate], lives: list[Version], *, may_repeat: bool = False
+) -> Iterator[Violation]:
     """Compare deliveries with what the oracle finds at the position that they tell."""
     by_name = {(version.id, version.seq): version for version in lives}
     for fate in fates:
@@ -111,7 +144,7 @@ def _check_matches(fates: list[Fate], lives: list[Version]) -> Iterator[Violatio
             for name in sorted(got.keys() - expected):
                 reason = _why_not(fate, by_name.get(name), position)
                 yield Violation(UNEXPECTED, f"{_delivered(got[name])}; {reason}")
-            if fate.position is not None:
+            if fate.position is not None and not may_repeat:
                 for missed, seq in sorted(expected - got.keys()):
                     missing = f"subscription {missed!r} of seq {seq}, which matches there; not delivered"
                     yield Violation(LOST, f"{fate} at position {position} must reach {missing}")

@@ -79,6 +79,7 @@ class RealtimeOptions:
     plan: Callable[[], Plan]
     match_format: MatchFormat = "arrow"
     has_given_order: bool = False
+    is_exact: bool = True
     make_controller: MakeController | None = None
     snapshot_every: int = 100_000
     report_s: float = 1.0
@@ -127,6 +128,7 @@ def _role_task(mine: State, topics: RoleTopics, settings: Settings, options: Rea
         uuid.uuid4().hex,
         n_match_partitions=topics.topics.n_partitions(topics.topics.matches),
         has_given_order=options.has_given_order,
+        is_exact=options.is_exact,
         match_format=options.match_format,
         snapshot_every=options.snapshot_every,
         report_s=options.report_s,

@@ -23,7 +23,8 @@ from ps2stream.kafka.role_wire import KafkaWire
 from ps2stream.resident.config import RoleConfig
 from ps2stream.resident.dispatcher_loop import DispatcherLoop
 from ps2stream.resident.registrar_loop import RegistrarLoop
-from ps2stream.resident.wire import DISPATCHER, REGISTRAR, WORKER
+from ps2stream.resident.seldom_notes import SeldomNotes
+from ps2stream.resident.wire import DISPATCHER, REGISTRAR, WORKER, Wire
 from ps2stream.resident.worker_loop import WorkerLoop
 from ps2stream.state.state import State
 
@@ -66,7 +67,9 @@ class RoleTask:
         """Run a role until it is told to stop; raise whatever ends it before."""
         self.state.check_epoch()  # one that was taken over must not fence its successor's roles
         warm()
-        wire = KafkaWire(self.topics, role)
+        wire: Wire = KafkaWire(self.topics, role)
+        if not self.config.is_exact and role.kind != REGISTRAR:  # what it decides has to be decided once
+            wire = SeldomNotes(wire)
         try:
             # Taken over since: nobody would fence a dispatcher of whom there are fewer now.
             self.state.check_epoch()
@@ -81,7 +84,7 @@ class RoleTask:
         finally:
             wire.close()
 
-    def _run_registrar(self, wire: KafkaWire) -> None:
+    def _run_registrar(self, wire: Wire) -> None:
         with ThreadPoolExecutor(1, "replanning") as background:
             controller = self.make_controller(self.config.settings, background)
             loop = RegistrarLoop(

@@ -1,0 +1,117 @@
+"""Without transactions nothing is lost and nothing false delivered, whatever dies or does not know it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pyarrow as pa
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from laws.engines import one_batch
+from ps2stream.config import Settings
+from ps2stream.partitioning import PARTITIONERS
+from ps2stream.resident.wire import DISPATCHER, WORKER, RoleName
+from ps2stream.testing import oracle
+from ps2stream.testing.checker import check, check_at_least_once
+from ps2stream.testing.generators import random_events, random_steps
+from resident.live import Clients
+from resident.restless import Restless
+from resident.rig import Rig
+from strategies import event_logs
+
+
+def loose(rig: Rig) -> Rig:
+    rig.config = replace(rig.config, is_exact=False, trim_s=0.01)
+    return rig
+
+
+def assert_nothing_lost(rig: Rig, events: pa.Table) -> None:
+    assert set(rig.matches()) == {tuple(match) for match in oracle.run(events).matches}
+
+
+@given(
+    events=event_logs(max_size=60),
+    n_workers=st.integers(1, 8),
+    n_dispatchers=st.integers(1, 3),
+    partitioner=st.sampled_from(list(PARTITIONERS)),
+    death=st.sampled_from([0.0, 0.05, 0.2]),
+    seed=st.integers(0, 1000),
+)
+@settings(max_examples=10, deadline=None)
+def test_any_log_gives_all_that_the_oracle_says_and_nothing_else(
+    events: pa.Table, n_workers: int, n_dispatchers: int, partitioner: str, death: float, seed: int
+) -> None:
+    chosen = Settings(n_workers=n_workers, n_dispatchers=n_dispatchers, partitioner=partitioner)
+    chaos = Restless(seed, one_batch(events))
+    rig = loose(Rig.of(chosen, one_batch(events), controller=chaos, seed=seed))
+    rig.pour(events)
+    rig.run(death)
+    assert_nothing_lost(rig, events)
+    if not rig.n_deaths:
+        assert len(rig.matches()) == len(set(rig.matches()))
+
+
+def test_a_long_log_is_delivered_in_full_beside_zombies_and_comes_twice_in_part() -> None:
+    n_zombies = n_repeated = 0
+    for seed in range(2):
+        events = random_events(500, seed=seed, publication_share=0.6)
+        chaos = Restless(seed, one_batch(events))
+        given_settings = Settings(n_workers=4, n_dispatchers=2)
+        rig = loose(Rig.of(given_settings, one_batch(events), controller=chaos, seed=seed))
+        rig.pour(events)
+        rig.run(death=0.03)
+        assert_nothing_lost(rig, events)
+        n_zombies += rig.n_deaths
+        n_repeated += len(rig.matches()) - len(set(rig.matches()))
+    assert n_zombies > 5
+    assert n_repeated > 0  # else nothing was written without a note, and nothing is shown here
+
+
+def test_either_delivery_goes_on_after_the_other() -> None:
+    events = random_events(600, seed=5, publication_share=0.6)
+    rig = Rig.of(Settings(n_workers=3, n_dispatchers=2), one_batch(events), seed=5)
+    rig.pour(events)
+    for is_exact, n_dispatchers in ((False, 3), (True, 1), (False, 2), (True, 2)):
+        rig.run(n_steps=150)
+        rig.config = replace(rig.config, is_exact=is_exact)
+        rig.restart(n_dispatchers)
+        rig.zombies.clear()
+    rig.run()
+    assert_nothing_lost(rig, events)
+
+
+def test_packets_of_a_dispatcher_that_was_replaced_are_passed_over() -> None:
+    events = random_events(200, seed=7, publication_share=0.7)
+    rig = loose(Rig.of(Settings(n_workers=2, n_dispatchers=1), one_batch(events), seed=7)).steadily()
+    rig.pour(events)
+    rig.run(n_steps=60)
+    for role in (RoleName(DISPATCHER), RoleName(WORKER, 1)):
+        rig.start(role)
+    assert len(rig.zombies) == 2
+    rig.run()
+    assert_nothing_lost(rig, events)
+
+
+@given(
+    seed=st.integers(0, 100_000),
+    n_workers=st.integers(1, 6),
+    n_dispatchers=st.integers(1, 3),
+    death=st.sampled_from([0.0, 0.05, 0.2]),
+    as_of_s=st.sampled_from([0.0, 0.02, 60.0]),
+)
+@settings(max_examples=12, deadline=None)
+def test_publications_without_an_order_reach_all_at_one_of_their_positions(
+    seed: int, n_workers: int, n_dispatchers: int, death: float, as_of_s: float
+) -> None:
+    sample = one_batch(random_events(100, seed))
+    chosen = Settings(n_workers=n_workers, n_dispatchers=n_dispatchers)
+    chaos = Restless(seed, sample)
+    rig = loose(Rig.of(chosen, sample, controller=chaos, given=False, seed=seed, as_of_s=as_of_s))
+    clients = Clients(rig)
+    clients.will(random_steps(80, seed))
+    rig.run(death)
+    history = clients.seen()
+    assert check_at_least_once(history) == []
+    if not rig.n_deaths:
+        assert check(history) == []
