@@ -79,9 +79,10 @@ def measure(case: Case, context: Context) -> Iterator[Row]:
 
 def _soaked(subject: Subject, case: Case, events: pa.RecordBatch) -> Iterator[Row]:
     from ps2stream_bench.live.churn import TICK_S, Churn
+    from ps2stream_bench.live.retention import keep_at_most
 
     topics, n = subject.deployment.topics, subject.n_partitions
-    _keep_little(subject)
+    keep_at_most(topics, _KEPT_BYTES)
     churn = Churn(topics, events, case["tuples_per_s"], n, case["subscriptions"] // 2)
     started, every_s = time.perf_counter(), case["seconds"] / _N_LOOKS
     look_at, late_s = started + every_s, 0.0
@@ -99,29 +100,6 @@ def _soaked(subject: Subject, case: Case, events: pa.RecordBatch) -> Iterator[Ro
             if due - started >= case["seconds"]:
                 break
     subject.client.flush()
-
-
-def _keep_little(subject: Subject) -> None:
-    """Let brokers keep the last of what users send and get: they would keep a week of it."""
-    from confluent_kafka.admin import (  # type: ignore[attr-defined]
-        AlterConfigOpType,
-        ConfigEntry,
-        ConfigResource,
-    )
-
-    topics = subject.deployment.topics
-    wanted = {"retention.bytes": _KEPT_BYTES, "segment.bytes": _KEPT_BYTES // 8}
-    entries = [
-        ConfigEntry(name, str(value), incremental_operation=AlterConfigOpType.SET)
-        for name, value in wanted.items()
-    ]
-    resources = [
-        ConfigResource(ConfigResource.Type.TOPIC, name, incremental_configs=entries)
-        for name in (topics.publications, topics.updates, topics.matches)
-    ]
-    admin = topics.kafka.admin()  # what it is asked for is answered while it lives
-    for done in admin.incremental_alter_configs(resources).values():
-        done.result()
 
 
 def _looked(subject: Subject) -> Row:
