@@ -54,7 +54,7 @@ def begin_rows(
     n = len(subs.seq_from)
     bounds = subs.bounds.reshape(-1, 4)
     columns = [
-        pa.repeat(pa.scalar(BEGIN, pa.int8()), n),
+        pa.array(np.full(n, BEGIN, np.int8)),
         pa.array(subs.seq_from),
         pa.array(np.full(n, FOREVER)),
         ids,
@@ -99,7 +99,7 @@ def end_rows(
     bounds = postings.bounds.reshape(-1, 4)
     each = np.arange(len(postings.terms) + 1)
     columns = [
-        pa.repeat(pa.scalar(END, pa.int8()), n),
+        pa.array(np.full(n, END, np.int8)),
         pa.array(seq_from),
         pa.array(seq_to),
         ids,

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from ps2stream.arrow import concat, large_lists
 from ps2stream.model.events import check_updates, rejection
@@ -32,7 +31,7 @@ def compile_updates(batch: pa.RecordBatch, tokenizer: Tokenizer) -> tuple[pa.Rec
     """Check updates and parse their expressions; return (compiled, rejected)."""
     updates, rejected = check_updates(batch)
     # Unsubscribing needs no expression; any cheap one keeps the column whole.
-    expressions = pc.if_else(pa.array(updates.is_subscribe), updates.expressions, pa.scalar("x", pa.string()))
+    expressions = updates.expressions.fill_null("x")
     compiled = compile_expressions(expressions, tokenizer)
     bounds = updates.bounds.reshape(-1, 4)
     columns = [
