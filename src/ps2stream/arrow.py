@@ -37,6 +37,13 @@ def pick(rows: pa.RecordBatch, is_wanted: npt.NDArray[np.bool_]) -> pa.RecordBat
     return rows.filter(pa.array(is_wanted))
 
 
+def taken(values: pa.Array, rows: Int64s) -> pa.Array:
+    """Return some rows, given in ascending order; those that lie together as a slice."""
+    if len(rows) and rows[-1] - rows[0] + 1 == len(rows):
+        return values.slice(int(rows[0]), len(rows))
+    return values.take(pa.array(rows))
+
+
 def large_lists(values: pa.Array, *offsets: Int64s) -> pa.Array:
     """Nest ``values`` in lists, innermost offsets first."""
     for level in offsets:

@@ -12,7 +12,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Iterable, Sequence
 from enum import Enum, auto
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 import pyarrow as pa
@@ -22,7 +22,6 @@ from ps2stream.arrow import concat
 from ps2stream.errors import SchemaError
 from ps2stream.kafka.numbering import MAX_ROWS, NumberedSpan
 from ps2stream.kafka.plain_json import may_be_plain, read_publications, read_updates
-from ps2stream.kafka.reading import Record
 from ps2stream.model.events import conform, nothing_rejected, rejected_records
 from ps2stream.model.records import (
     BadRecordError,
@@ -53,6 +52,17 @@ _NOT_ALL = (BadRecordError, SchemaError, pa.ArrowException, OSError, ValueError)
 
 _Rejected = tuple[int | None, str | None, str | None, str]
 _RowOf = Callable[[object], Row]
+
+
+class Record(Protocol):
+    """As much of a record as its events are made of."""
+
+    @property
+    def offset(self) -> int: ...
+    @property
+    def key(self) -> bytes | None: ...
+    @property
+    def value(self) -> bytes | None: ...
 
 
 class Decoded(NamedTuple):
@@ -140,7 +150,7 @@ def _named(decoded: Decoded, place: NumberedSpan) -> Decoded:
 def _add_packets(records: list[Record], place: NumberedSpan, schema: pa.Schema, parts: _Parts) -> None:
     """Add the events of packets: all at once if they are alike: each alone has a fixed cost."""
     try:
-        tables = [_read_packet(record) for record in records]
+        tables = [_read_packet(record.value) for record in records]
         seqs = [place.seq(record.offset) for record in records]
         joined = pa.concat_tables(tables)  # refuses those that differ
         _add_table(joined, _numbers(seqs, [table.num_rows for table in tables]), schema, parts)
@@ -151,7 +161,7 @@ def _add_packets(records: list[Record], place: NumberedSpan, schema: pa.Schema, 
 
 def _add_packet(record: Record, place: NumberedSpan, schema: pa.Schema, parts: _Parts) -> None:
     try:
-        table = _read_packet(record)
+        table = _read_packet(record.value)
         _add_table(table, _numbers([place.seq(record.offset)], [table.num_rows]), schema, parts)
     except (BadRecordError, SchemaError) as error:
         _reject(record, place, str(error), parts)
@@ -159,8 +169,8 @@ def _add_packet(record: Record, place: NumberedSpan, schema: pa.Schema, parts: _
         _reject(record, place, f"must be an Arrow IPC stream; {error}", parts)
 
 
-def _read_packet(record: Record) -> pa.Table:
-    with pa.ipc.open_stream(record.value) as reader:
+def _read_packet(value: bytes | None) -> pa.Table:
+    with pa.ipc.open_stream(value) as reader:
         table = reader.read_all()
     table.validate(full=True)  # what is read of a false one would be any memory of the process
     if table.num_rows > MAX_ROWS:

@@ -113,8 +113,10 @@ def end_rows(
 
 def postings_of(segment: pa.RecordBatch) -> Postings:
     """Pick the first, rarest, term of every clause: the one that it is posted under."""
-    subs = subscriptions_of(segment)
-    return Postings(subs.bounds, subs.clause_offsets, frozen(subs.terms[subs.term_offsets[:-1]]))
+    clauses = ragged_of(segment.column("clauses"), flat=False)
+    terms = ragged_of(clauses.values)
+    firsts = terms.values[terms.offsets[:-1]]
+    return Postings(frozen(bounds_of(segment)), frozen(clauses.offsets), frozen(firsts))
 
 
 def rows_of(segment: pa.RecordBatch, worker: int) -> Int64s:

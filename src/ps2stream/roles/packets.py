@@ -93,7 +93,13 @@ def fitting(rows: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
 
     They are slices: ``encode`` writes of their buffers what they show, and a copy would cost more than that.
     """
-    n_each = max(1, int(MAX_PACKET_BYTES * rows.num_rows / max(1, rows.nbytes)))
+    if not rows.num_rows:
+        return
+    n_bytes = rows.nbytes
+    if n_bytes <= MAX_PACKET_BYTES:
+        yield rows
+        return
+    n_each = max(1, int(MAX_PACKET_BYTES * rows.num_rows / n_bytes))
     for start in range(0, rows.num_rows, n_each):
         part = rows.slice(start, n_each)
         if part.nbytes > MAX_PACKET_BYTES and part.num_rows > 1:
