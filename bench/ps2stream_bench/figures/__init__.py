@@ -27,6 +27,7 @@ MODULES: dict[str, str] = {
     "latency": "latency",
     "realtime": "realtime",
     "faults": "faults",
+    "soak": "soak",
     "cluster": "cluster",
     "cluster-batch": "cluster_batch",
     "subscriptions": "subscriptions",

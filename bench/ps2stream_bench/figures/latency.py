@@ -7,7 +7,7 @@ import os
 import tempfile
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
@@ -15,6 +15,7 @@ import pyarrow as pa
 from ps2stream_bench.cluster.bed import UnavailableError
 from ps2stream_bench.engines import Stream, stream_of
 from ps2stream_bench.figure import Case, Context, Drawing, Figure, Page, Scale, Setting, Verdict
+from ps2stream_bench.live.saturation import Subject, saturation_of
 from ps2stream_bench.metrics import distinct, medians, middle, middles, where
 from ps2stream_bench.plots import bars, in_thousands
 from ps2stream_bench.results import Column, Row, table
@@ -29,16 +30,14 @@ MODERATE = 50
 _TARGETS_MS = {"p50": 25.0, "p99": 100.0}
 
 _N_LIVE: dict[Scale, Sequence[int]] = {"tiny": (2_000,), "small": (100_000,), "paper": (100_000, 1_000_000)}
-_N_PUBLICATIONS: dict[Scale, int] = {"tiny": 60_000, "small": 1_000_000, "paper": 4_000_000}
+_N_PUBLICATIONS: dict[Scale, int] = {"tiny": 60_000, "small": 2_500_000, "paper": 6_000_000}
 _N_CORPUS: dict[Scale, int] = {"tiny": 5_000, "small": 100_000, "paper": 200_000}
 _LOADS: dict[Scale, str] = {"tiny": "50", "small": "10 50 80", "paper": "10 50 80"}
 _SECONDS: dict[Scale, float] = {"tiny": 1.0, "small": 6.0, "paper": 30.0}
-_WARM_S: dict[Scale, float] = {"tiny": 0.5, "small": 8.0, "paper": 20.0}
+_WARM_S: dict[Scale, float] = {"tiny": 0.5, "small": 25.0, "paper": 40.0}
 _N_REPETITIONS: dict[Scale, int] = {"tiny": 1, "small": 1, "paper": 3}
 #: With two cores more roles would only take turns.
 _N_WORKERS, _N_DISPATCHERS = 1, 1
-#: Which share of the stream warms engine and broker up in a flood, and which then finds the saturation.
-_WARMING, _SATURATING = 0.05, 0.20
 
 
 def cases(scale: Scale) -> list[Case]:
@@ -60,14 +59,6 @@ def cases(scale: Scale) -> list[Case]:
         for n_live in _N_LIVE[scale]
         for engine in ENGINES
     ]
-
-
-class Subject(Protocol):
-    """A running engine with its subscriptions."""
-
-    def flood(self, events: pa.RecordBatch) -> Row: ...
-
-    def offer(self, events: pa.RecordBatch, tuples_per_s: float, seed: int) -> Row: ...
 
 
 def measure(case: Case, context: Context) -> Iterator[Row]:
@@ -112,19 +103,12 @@ def started(engine: str, stream: Stream, context: Context, **settings: Setting) 
 def _points(subject: Subject, events: pa.RecordBatch, case: Case, seed: int) -> Iterator[Row]:
     """Warm up, measure saturation on a part of the events, and each load on a part of its own."""
     loads = [int(load) for load in case["loads"].split()]
-    warming, saturating = (int(share * events.num_rows) for share in (_WARMING, _SATURATING))
-    warm = subject.flood(events.slice(0, warming))["tuples_per_s"]
-    start = warming
-    # Java translates what is hot while it runs: a broker of a user has done that long ago.
-    if n_warm := int(min(0.3 * warm * case["warm_s"], 0.2 * events.num_rows)):
-        subject.offer(events.slice(start, n_warm), n_warm / case["warm_s"], seed)
-        start += n_warm
-    saturation = subject.flood(events.slice(start, saturating))["tuples_per_s"]
-    start += saturating
-    seconds = min(case["seconds"], (events.num_rows - start) / (saturation * sum(loads) / 100))
+    saturation, rest = saturation_of(subject, events, case["warm_s"], seed)
+    start = 0
+    seconds = min(case["seconds"], rest.num_rows / (saturation * sum(loads) / 100))
     for index in np.random.default_rng([seed, 15]).permutation(len(loads)):
         offered = saturation * loads[index] / 100
-        part = events.slice(start, max(int(offered * seconds), 1))
+        part = rest.slice(start, max(int(offered * seconds), 1))
         start += part.num_rows
         row = subject.offer(part, offered, seed)
         yield {"load": loads[index], "point_s": seconds, "saturation_tuples_per_s": saturation, **row}

@@ -19,6 +19,7 @@ from ps2stream_bench.cluster.bed import UnavailableError
 from ps2stream_bench.engines import Stream, loaded, stream_of
 from ps2stream_bench.figure import Case, Context, Drawing, Figure, Page, Scale, Setting, Verdict
 from ps2stream_bench.latency import inline_latency
+from ps2stream_bench.live.saturation import saturation_of
 from ps2stream_bench.live.threads import PARTS
 from ps2stream_bench.metrics import distinct, medians, middle, ratio, where
 from ps2stream_bench.plots import stacked
@@ -33,9 +34,10 @@ THROUGHPUT, VISIBILITY, ADJUSTMENT = "throughput", "visibility", "adjustment"
 _TARGET = 1.2
 
 _N_LIVE: dict[Scale, int] = {"tiny": 2_000, "small": 100_000, "paper": 1_000_000}
-_N_PUBLICATIONS: dict[Scale, int] = {"tiny": 150_000, "small": 1_000_000, "paper": 4_000_000}
+_N_PUBLICATIONS: dict[Scale, int] = {"tiny": 150_000, "small": 2_500_000, "paper": 6_000_000}
 _N_CORPUS: dict[Scale, int] = {"tiny": 5_000, "small": 100_000, "paper": 200_000}
 _N_TURNS: dict[Scale, int] = {"tiny": 1, "small": 3, "paper": 6}
+_WARM_S: dict[Scale, float] = {"tiny": 0.5, "small": 25.0, "paper": 40.0}
 _SECONDS: dict[Scale, float] = {"tiny": 3.0, "small": 10.0, "paper": 30.0}
 #: As a share of saturation, while visibility and delays are looked at.
 _LOAD = 0.5
@@ -54,10 +56,11 @@ def cases(scale: Scale) -> list[Case]:
         "publications": _N_PUBLICATIONS[scale],
         "corpus": _N_CORPUS[scale],
     }
+    loaded_for: dict[str, Setting] = {"seconds": _SECONDS[scale], "warm_s": _WARM_S[scale]}
     return [
         Case({"mode": THROUGHPUT, "workers": 1, "turns": _N_TURNS[scale], **fixed}),
-        Case({"mode": VISIBILITY, "workers": 1, "seconds": _SECONDS[scale], **fixed}),
-        Case({"mode": ADJUSTMENT, "workers": 2, "seconds": _SECONDS[scale], **fixed}),
+        Case({"mode": VISIBILITY, "workers": 1, **loaded_for, **fixed}),
+        Case({"mode": ADJUSTMENT, "workers": 2, **loaded_for, **fixed}),
     ]
 
 
@@ -140,7 +143,7 @@ def _visibility(case: Case, stream: Stream, context: Context) -> Iterator[Row]:
 
     given = stream.settings(n_workers=case["workers"], n_dispatchers=1)
     with _started(stream, given, stream.plan(given), context) as subject:
-        rest, rate = _saturated(subject, stream.mixed)
+        rest, rate = _saturated(subject, stream.mixed, case, context)
         part = rest.slice(0, int(rate * case["seconds"]))
         probe = Probe(subject, part.num_rows / rate)
         probe.start()
@@ -168,7 +171,7 @@ def _adjustment(case: Case, stream: Stream, context: Context) -> Iterator[Row]:
         if is_moving:
             given = stream.settings(n_workers=case["workers"], n_dispatchers=1, adjustment=_RESTLESS)
         with _started(stream, given, plan, context) as subject:
-            rest, rate = _saturated(subject, stream.mixed)
+            rest, rate = _saturated(subject, stream.mixed, case, context)
             n_before = _n_adjustments(subject)
             row = subject.offer(rest.slice(0, int(rate * case["seconds"])), rate, context.seed)
             n_made = _n_adjustments(subject) - n_before
@@ -179,12 +182,12 @@ def _n_adjustments(subject: Subject) -> float:
     return float(subject.deployment.board().get("job", {}).get("counters", {}).get("adjustments", 0))
 
 
-def _saturated(subject: Subject, events: pa.RecordBatch) -> tuple[pa.RecordBatch, float]:
+def _saturated(
+    subject: Subject, events: pa.RecordBatch, case: Case, context: Context
+) -> tuple[pa.RecordBatch, float]:
     """Return the events that are left after a look at the saturation, and half of that."""
-    n_warm = int(_WARMING * events.num_rows)
-    subject.flood(events.slice(0, n_warm))
-    rate = subject.flood(events.slice(n_warm, n_warm))["tuples_per_s"] * _LOAD
-    return events.slice(2 * n_warm), float(rate)
+    saturation, rest = saturation_of(subject, events, case["warm_s"], context.seed)
+    return rest, saturation * _LOAD
 
 
 _MEASURES = {THROUGHPUT: _throughput, VISIBILITY: _visibility, ADJUSTMENT: _adjustment}

@@ -113,6 +113,10 @@ class Observer(threading.Thread):
         wanted = publication.encode()
         return any(wanted in each.value for each in self._seen[start:])
 
+    def drop(self) -> None:
+        """Forget what has come so far."""
+        self._seen = []
+
     def take(self) -> list[tuple[float, pa.RecordBatch]]:
         """Return what has come since this was last asked, with the times."""
         seen, self._seen = self._seen, []

@@ -53,7 +53,7 @@ class Running:
 def _realtime(asked: Asked) -> Iterator[Running]:
     from ps2stream.engines.spark.realtime import RealtimeOptions, realtime_conf, realtime_stream
 
-    options = RealtimeOptions(lambda: asked.plan, snapshot_every=10_000_000)
+    options = RealtimeOptions(lambda: asked.plan)
     conf = realtime_conf(asked.settings, on_cluster=False)
     with (
         own_session("ps2stream-bench", log=asked.home / "spark.log", conf=conf) as spark,

@@ -28,10 +28,9 @@ _TICK_S = 1 / os.sysconf("SC_CLK_TCK")
 def seconds_by_part(engine: int, broker: int | None, proc: Path = _PROC) -> dict[Part, float]:
     """Return the seconds so far of an engine's process with all below it, of a broker, and of this one."""
     found: dict[Part, float] = defaultdict(float)
-    for pid in _family(engine, proc):
-        is_java = b"java" in os.path.basename(_command(pid, proc)[0])
+    for pid in family(engine, proc):
         for name, seconds in _threads(pid, proc):
-            if is_java:
+            if is_java(pid, proc):
                 found["Java"] += seconds
             elif pid == engine:
                 found["driver"] += seconds
@@ -67,7 +66,12 @@ def _command(pid: int, proc: Path) -> list[bytes]:
         return [b""]
 
 
-def _family(root: int, proc: Path) -> list[int]:
+def is_java(pid: int, proc: Path = _PROC) -> bool:
+    return b"java" in os.path.basename(_command(pid, proc)[0])
+
+
+def family(root: int, proc: Path = _PROC) -> list[int]:
+    """Return a process and all below it."""
     parents: dict[int, list[int]] = defaultdict(list)
     for directory in proc.glob("[0-9]*"):
         try:

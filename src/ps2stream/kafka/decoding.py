@@ -22,7 +22,7 @@ from ps2stream.arrow import concat
 from ps2stream.errors import SchemaError
 from ps2stream.kafka.numbering import MAX_ROWS, NumberedSpan
 from ps2stream.kafka.plain_json import may_be_plain, read_publications, read_updates
-from ps2stream.model.events import conform, nothing_rejected, rejected_records
+from ps2stream.model.events import conform, rejected_records
 from ps2stream.model.records import (
     BadRecordError,
     Row,
@@ -125,10 +125,8 @@ def _form_of(value: bytes | None) -> _Form:
 
 
 def _decoded(parts: _Parts, schema: pa.Schema, op: str | None) -> Decoded:
-    events = concat(parts.batches) if parts.batches else empty(schema)
-    if not parts.rejected:
-        return Decoded(events, nothing_rejected())
-    return Decoded(events, rejected_records([(seq, op, id, why) for seq, _, id, why in parts.rejected]))
+    rejected = [(seq, op, id, reason) for seq, _, id, reason in parts.rejected]
+    return Decoded(concat(parts.batches or [empty(schema)]), rejected_records(rejected))
 
 
 def _named(decoded: Decoded, place: NumberedSpan) -> Decoded:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import bisect
 import json
 import math
 from collections.abc import Mapping
@@ -34,11 +35,16 @@ class Histogram:
     def n(self) -> int:
         return int(self.counts.sum())
 
-    def observe(self, values_s: npt.ArrayLike, counts: npt.ArrayLike | None = None) -> None:
+    def observe(self, values_s: float | npt.ArrayLike, counts: npt.ArrayLike | None = None) -> None:
         """Enter durations in seconds, each once or ``counts`` times.
 
         Clocks of two hosts may differ: what seems to end before it began took no time.
         """
+        if counts is None and isinstance(values_s, float):
+            value = max(values_s, 0.0)
+            self.counts[bisect.bisect_left(BOUNDS_S, value)] += 1
+            self.sum_s += value
+            return
         values = np.maximum(np.atleast_1d(np.asarray(values_s, np.float64)), 0.0)
         times = (
             np.ones(len(values), np.int64) if counts is None else np.atleast_1d(np.asarray(counts, np.int64))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import socket
 import threading
 import time
@@ -64,6 +65,7 @@ class Recorder:
             )
 
 
+@functools.cache
 def _check(key: str, kind: Kind) -> None:
     """Refuse what nobody would ever see: a slip of the pen in a role."""
     metric, value = metric_of(key)

@@ -73,7 +73,9 @@ class ResidentDispatcher:
         """Return by which plans a publication goes."""
         return self._routings[self._routing_index(position)]
 
-    def dispatch(self, publications: pa.RecordBatch) -> Iterator[tuple[RoutingAt, Dispatched]]:
+    def dispatch(
+        self, publications: pa.RecordBatch, *, with_sample: bool = True
+    ) -> Iterator[tuple[RoutingAt, Dispatched]]:
         """Route publications, whose ``seq`` is their position; the log must be applied up to there."""
         positions = publications.column("seq").to_numpy()
         sinces = np.array([each.since for each in self._routings], np.int64)
@@ -81,7 +83,8 @@ class ResidentDispatcher:
         for number in np.unique(numbers):
             routing = self._routings[number]
             part = pick(publications, numbers == number)
-            yield routing, Dispatcher(self._grid_ts_of(routing), self._tokenizer).dispatch(part)
+            dispatcher = Dispatcher(self._grid_ts_of(routing), self._tokenizer)
+            yield routing, dispatcher.dispatch(part, with_sample=with_sample)
 
     def forget(self, horizon: int) -> None:
         """Drop what only publications below a position would need: ends, and plans that are out of use."""

@@ -11,7 +11,6 @@ import pyarrow as pa
 
 from ps2stream.arrow import concat
 from ps2stream.metrics.recorder import Recorder
-from ps2stream.model.events import nothing_rejected
 from ps2stream.model.schemas import BEFORE_ALL_SEQS, empty
 from ps2stream.resident.committing import Commits
 from ps2stream.resident.config import RoleConfig
@@ -137,7 +136,7 @@ class DispatcherLoop:
         if not self._is_caught_up:
             return
         ready: list[pa.RecordBatch] = []
-        rejected: list[pa.RecordBatch] = [nothing_rejected()]
+        rejected: list[pa.RecordBatch] = []
         appended: Counter[int] = Counter()
         for partition in self._partitions.values():
             read = self._read(partition)
@@ -151,9 +150,10 @@ class DispatcherLoop:
         publications = concat(ready) if ready else None
         if publications is not None and publications.num_rows:
             yield from self._packets(publications, appended, rejected)
-        joined = concat(rejected)
-        self._recorder.count("rejected_records", joined.num_rows)
-        yield from rejected_sends(joined)
+        for batch in rejected:
+            if batch.num_rows:
+                self._recorder.count("rejected_records", batch.num_rows)
+                yield from rejected_sends(batch)
 
     def _read(self, partition: _Partition) -> ReadPublications | None:
         """Return the publications that a partition has, if they can be routed now."""
@@ -193,11 +193,12 @@ class DispatcherLoop:
     def _packets(
         self, publications: pa.RecordBatch, appended: Counter[int], rejected: list[pa.RecordBatch]
     ) -> Iterator[Send]:
-        for routing, done in self._role.dispatch(publications):
+        is_adjusted = self._config.settings.adjustment.scope != "off"
+        for routing, done in self._role.dispatch(publications, with_sample=is_adjusted):
             rejected.append(done.rejected)
             self._recorder.count("publications", done.n_publications)
             self._recorder.count("discarded_publications", done.n_discarded)
-            if self._config.settings.adjustment.scope != "off":
+            if is_adjusted:
                 self._sampled.append(done.sampled)
             needs = int(publications.column("seq").to_numpy().max()) - 1
             header = self._header(routing, min(needs, self._role.applied), tuple(sorted(appended.items())))

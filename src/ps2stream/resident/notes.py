@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import Any, TypeVar
 
 from ps2stream.errors import StateError
@@ -52,7 +52,7 @@ _Note = TypeVar("_Note", RegistrarNote, DispatcherNote, WorkerNote)
 
 
 def note_to_bytes(note: RegistrarNote | DispatcherNote | WorkerNote) -> bytes:
-    return json.dumps(asdict(note)).encode()
+    return json.dumps({each.name: getattr(note, each.name) for each in fields(note)}).encode()
 
 
 def note_from_bytes(kind: type[_Note], said: bytes | None) -> _Note:
@@ -60,10 +60,10 @@ def note_from_bytes(kind: type[_Note], said: bytes | None) -> _Note:
     if said is None:
         return kind()
     try:
-        fields: dict[str, Any] = json.loads(said)
-        for name, value in fields.items():
+        told: dict[str, Any] = json.loads(said)
+        for name, value in told.items():
             if isinstance(value, dict):  # JSON has no numbers as keys
-                fields[name] = {int(key): int(each) for key, each in value.items()}
-        return kind(**fields)
+                told[name] = {int(key): int(each) for key, each in value.items()}
+        return kind(**told)
     except (ValueError, TypeError, AttributeError) as error:
         raise StateError(f"the note of a role cannot be read: {error}") from error

@@ -90,9 +90,8 @@ class Arrival:
         events = decoded.events
         needs = BEFORE_ALL_SEQS
         for name in ("after", "as_of"):
-            column = events.column(name)
-            if column.null_count < len(column):
-                needs = max(needs, int(column.drop_null().to_numpy().max()) & ~1)
+            if _has_any(events, name):
+                needs = max(needs, int(events.column(name).drop_null().to_numpy().max()) & ~1)
         rejected = decoded.rejected
         return ReadPublications(events, _without_seq(rejected), needs)
 
@@ -100,6 +99,8 @@ class Arrival:
         self, publications: pa.RecordBatch, applied: int, horizon: int
     ) -> tuple[pa.RecordBatch, pa.RecordBatch]:
         positions = np.full(publications.num_rows, position_after(applied), np.int64)
+        if not any(_has_any(publications, name) for name in ("after", "as_of")):
+            return _at(publications, positions), nothing_rejected()
         reasons: dict[int, str] = {}
         after, is_after = _demand(publications, "after")
         for row in np.flatnonzero(is_after & (after > position_after(applied))).tolist():
@@ -150,6 +151,11 @@ def no_updates() -> ReadUpdates:
     return ReadUpdates(empty(UPDATES), nothing_rejected(), BEFORE_ALL_SEQS)
 
 
+def _has_any(publications: pa.RecordBatch, name: str) -> bool:
+    column = publications.column(name)
+    return bool(column.null_count < len(column))
+
+
 def _demand(publications: pa.RecordBatch, name: str) -> tuple[Int64s, Flags]:
     """Return what publications demand, and which of them do."""
     column = publications.column(name)
@@ -188,5 +194,7 @@ def _renumbered(batch: pa.RecordBatch) -> pa.RecordBatch:
 
 def _without_seq(rejected: pa.RecordBatch) -> pa.RecordBatch:
     """Leave out seqs that are none: what could not be read has no position."""
+    if not rejected.num_rows:
+        return rejected
     index = rejected.schema.get_field_index("seq")
     return rejected.set_column(index, rejected.schema.field(index), pa.nulls(rejected.num_rows, pa.int64()))

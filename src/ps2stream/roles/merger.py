@@ -63,7 +63,7 @@ class Merger:
 
     def pieces(self, found: Sequence[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Give the same deliveries in pieces, each made when it is asked for."""
-        batch = pa.concat_batches([empty(_FOUND), *(each.cast(_FOUND) for each in found)])
+        batch = _joined(found)
         ids = _with_margin(spans_of(batch.column("publication_id")))
         runs = _runs_of(batch, ids)
         publications = _Publications(np.empty(len(runs.seq), np.int64), np.empty(len(runs.seq), np.int64))
@@ -83,7 +83,7 @@ class Merger:
 
         Publications may share a seq, and none is found twice.
         """
-        batch = pa.concat_batches([empty(_FOUND), *(each.cast(_FOUND) for each in found)])
+        batch = _joined(found)
         ids = _with_margin(spans_of(batch.column("publication_id")))
         lists, seq = ragged_of(batch.column("subscription_seqs")), batch.column("publication_seq").to_numpy()
         publications = _Publications(np.arange(len(seq)), np.diff(lists.offsets))
@@ -94,6 +94,12 @@ class Merger:
             own = lists.values[start:stop]
             columns = [self._registry.ids(own), pa.array(own), names, pa.array(seqs)]
             yield pa.RecordBatch.from_arrays(columns, schema=MATCHES)
+
+
+def _joined(found: Sequence[pa.RecordBatch]) -> pa.RecordBatch:
+    if len(found) == 1:
+        return found[0]
+    return pa.concat_batches([empty(_FOUND), *(each.cast(_FOUND) for each in found)])
 
 
 def _between(publications: _Publications, ends: Int64s, start: int, stop: int) -> _Publications:

@@ -76,9 +76,13 @@ class Packet(NamedTuple):
     payload: bytes
 
 
+#: Made once: pyarrow asks the environment for options otherwise, each time.
+_WRITING = pa.ipc.IpcWriteOptions()
+
+
 def encode(batch: pa.RecordBatch) -> bytes:
     sink = pa.BufferOutputStream()
-    with pa.ipc.new_stream(sink, batch.schema) as writer:
+    with pa.ipc.new_stream(sink, batch.schema, options=_WRITING) as writer:
         writer.write_batch(batch)
     return bytes(sink.getvalue())
 
@@ -93,13 +97,10 @@ def fitting(rows: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
 
     They are slices: ``encode`` writes of their buffers what they show, and a copy would cost more than that.
     """
-    if not rows.num_rows:
-        return
-    n_bytes = rows.nbytes
-    if n_bytes <= MAX_PACKET_BYTES:
+    if rows.num_rows and rows.get_total_buffer_size() <= MAX_PACKET_BYTES:  # of all that it is a slice of
         yield rows
         return
-    n_each = max(1, int(MAX_PACKET_BYTES * rows.num_rows / n_bytes))
+    n_each = max(1, int(MAX_PACKET_BYTES * rows.num_rows / max(1, rows.nbytes)))
     for start in range(0, rows.num_rows, n_each):
         part = rows.slice(start, n_each)
         if part.nbytes > MAX_PACKET_BYTES and part.num_rows > 1:

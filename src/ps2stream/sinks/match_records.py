@@ -28,6 +28,9 @@ def match_records(
 ) -> Iterator[MatchRecord]:
     """Divide matches (schema MATCHES) by the ids of their subscriptions."""
     for piece in pieces:
+        if n_partitions == 1 and match_format == "arrow":
+            yield from (MatchRecord(0, encode(part)) for part in fitting(piece))
+            continue
         partitions = partitions_of(piece.column("subscription_id"), n_partitions)
         if match_format == "json":
             for row, partition in zip(piece.to_pylist(), partitions.tolist(), strict=True):
