@@ -21,7 +21,7 @@ import pyarrow.compute as pc
 from ps2stream.arrow import concat
 from ps2stream.errors import SchemaError
 from ps2stream.kafka.numbering import MAX_ROWS, NumberedSpan
-from ps2stream.kafka.plain_json import may_be_plain, read_publications, read_updates
+from ps2stream.kafka.plain_json import may_all_be_plain, may_be_plain, read_publications, read_updates
 from ps2stream.model.events import conform, rejected_records
 from ps2stream.model.records import (
     BadRecordError,
@@ -105,6 +105,9 @@ def decode_updates(records: Sequence[Record], place: NumberedSpan) -> Decoded:
 def _parts_of(records: Sequence[Record], place: NumberedSpan, schema: pa.Schema) -> _Parts:
     """Read records, each as it can be read, in their order."""
     parts = _Parts([], [])
+    if len(records) > _FEW and may_all_be_plain([record.value for record in records]):
+        _add_plain(records, place, schema, parts)
+        return parts
     for form, run in itertools.groupby(records, lambda record: _form_of(record.value)):
         if form is _Form.PACKET:
             _add_packets(list(run), place, schema, parts)

@@ -17,7 +17,7 @@ import numpy as np
 import pyarrow as pa
 
 from ps2stream.arrays import Flags, HeapStorage, Int64s, Storage, frozen
-from ps2stream.arrow import concat, pick, ragged_of
+from ps2stream.arrow import concat, pick, ragged_of, taken
 from ps2stream.errors import StateError, quoted
 from ps2stream.matching.contract import FOREVER, Subscriptions
 from ps2stream.model.events import nothing_rejected, rejected_records, rejection
@@ -129,7 +129,7 @@ class Registrar:
         compiled, repeated = _sorted(compiled)
         is_subscribe = compiled.column("is_subscribe").to_numpy(zero_copy_only=False)
         verdicts = self.registry.apply(compiled.column("seq").to_numpy(), is_subscribe, compiled.column("id"))
-        begun = self._begin(pick(compiled, is_subscribe))
+        begun = self._begin(compiled, np.flatnonzero(is_subscribe))
         ended_rows = np.flatnonzero(verdicts.ended_version >= 0)
         ended = self._end(verdicts.ended_version[ended_rows], compiled.column("seq").to_numpy()[ended_rows])
         unknown = {
@@ -251,16 +251,17 @@ class Registrar:
         is_sorted = bool((np.diff(rows.column("seq_from").to_numpy()) > 0).all())
         return rows if is_sorted else rows.sort_by("seq_from")
 
-    def _begin(self, begun: pa.RecordBatch) -> pa.RecordBatch:
-        clauses = ragged_of(begun.column("clauses"), flat=False)
+    def _begin(self, compiled: pa.RecordBatch, rows: Int64s) -> pa.RecordBatch:
+        """Begin the subscriptions of some rows; the others have no clauses."""
+        clauses = ragged_of(compiled.column("clauses"), flat=False)
         terms = ragged_of(clauses.values)
         ordered = terms.values.copy()
         rarest_first(ordered, frozen(terms.offsets), self.plan.frequencies)
         subs = Subscriptions(
-            begun.column("seq").to_numpy(),
-            np.full(begun.num_rows, FOREVER),
-            bounds_of(begun),
-            clauses.offsets,
+            compiled.column("seq").to_numpy()[rows],
+            np.full(len(rows), FOREVER),
+            bounds_of(compiled).reshape(-1, 4)[rows].reshape(-1),
+            np.append(clauses.offsets[rows], clauses.offsets[-1]),
             terms.offsets,
             ordered,
         )
@@ -270,7 +271,8 @@ class Registrar:
         if self._has_h2:
             grid_t.add(postings)
         workers = workers_column(grid_t.marks_of(postings))
-        return begin_rows(subs, begun.column("id"), begun.column("expression"), workers)
+        ids, expressions = (taken(compiled.column(name), rows) for name in ("id", "expression"))
+        return begin_rows(subs, ids, expressions, workers)
 
     def _end(self, versions: Int64s, seq_to: Int64s) -> pa.RecordBatch:
         if not len(versions):
