@@ -99,7 +99,7 @@ def read_updates(values: list[bytes]) -> pa.RecordBatch | None:
     if corners is None:
         return None
     if n_ends:  # of these nothing but the id is taken
-        ends = ends.fill_null(False)
+        ends = ends.fill_null(False) if ends.null_count else ends
         expressions = pc.if_else(ends, _NO_EXPRESSION, expressions)
         corners[ends.to_numpy(zero_copy_only=False)] = np.nan
     is_null = np.isnan(corners)
@@ -163,7 +163,7 @@ def _corners_of(rows: pa.RecordBatch) -> Float64s | None:
     n_regions = rows.num_rows - regions.null_count
     if not n_regions:
         return corners
-    numbers, offsets = regions.flatten(), regions.offsets.to_numpy()
+    numbers, offsets = regions.values, regions.offsets.to_numpy()
     is_box = offsets[1:] - offsets[:-1] == 4  # Arrow puts nothing under a null; boxes with altitudes are rare
     if len(numbers) != 4 * n_regions or np.count_nonzero(is_box) != n_regions:
         return None
