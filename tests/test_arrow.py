@@ -8,7 +8,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ps2stream.arrow import COPY_MARGIN, Spans, buffer_for, copy_bytes, spans_of, string_array
+from ps2stream.arrow import (
+    COPY_MARGIN,
+    Spans,
+    buffer_for,
+    concat,
+    copy_bytes,
+    pick,
+    spans_of,
+    string_array,
+    taken,
+)
 from ps2stream.errors import StateError
 
 STRINGS = ["zero", "", "zwei", None, "trôis", "four"]
@@ -47,6 +57,30 @@ def test_spans_are_read_only_even_over_mutable_buffers() -> None:
 def test_other_types_are_refused_by_name() -> None:
     with pytest.raises(TypeError, match="got int64"):
         spans_of(pa.array([1]))
+
+
+def _batch(n: int) -> pa.RecordBatch:
+    lists = [[[row, row + 1]] * (row % 3) for row in range(n)]
+    kind = pa.large_list(pa.large_list(pa.uint64()))
+    return pa.RecordBatch.from_arrays(
+        [pa.array([str(row) for row in range(n)], pa.string()), pa.array(lists, kind)], ["a", "b"]
+    )
+
+
+@given(st.lists(st.booleans(), max_size=9))
+def test_rows_are_picked_and_taken_as_a_filter_would(flags: list[bool]) -> None:
+    rows, is_wanted = _batch(len(flags)), np.array(flags, np.bool_)
+    wanted = [row for row, flag in zip(rows.to_pylist(), flags, strict=True) if flag]
+    assert pick(rows, is_wanted).to_pylist() == wanted
+    assert taken(rows.column("b"), np.flatnonzero(is_wanted)).to_pylist() == [row["b"] for row in wanted]
+
+
+@given(st.lists(st.integers(0, 2), min_size=1, max_size=4))
+def test_batches_are_joined_whether_they_have_rows_or_not(sizes: list[int]) -> None:
+    batches = [_batch(size) for size in sizes]
+    found = concat(batches)
+    assert found.to_pylist() == [row for batch in batches for row in batch.to_pylist()]
+    assert found.schema == batches[0].schema
 
 
 @pytest.mark.kernel

@@ -22,12 +22,26 @@ _MOST_BYTES = (1 << 31) - 1
 
 
 def concat(batches: list[pa.RecordBatch]) -> pa.RecordBatch:
-    return batches[0] if len(batches) == 1 else pa.concat_batches(batches)
+    """Join batches, at least one; where only one has rows, it is that one."""
+    filled = [batch for batch in batches if batch.num_rows] or batches[:1]
+    return filled[0] if len(filled) == 1 else pa.concat_batches(filled)
 
 
 def pick(rows: pa.RecordBatch, is_wanted: npt.NDArray[np.bool_]) -> pa.RecordBatch:
-    """Filter rows; Arrow would copy them, lists within lists, also where all of them stay."""
-    return rows if is_wanted.all() else rows.filter(pa.array(is_wanted))
+    """Filter rows; what lies together is a slice, where Arrow would copy it, lists within lists."""
+    chosen = np.flatnonzero(is_wanted)
+    if len(chosen) == rows.num_rows:
+        return rows
+    if len(chosen) == 0 or chosen[-1] - chosen[0] + 1 == len(chosen):
+        return rows.slice(int(chosen[0]) if len(chosen) else 0, len(chosen))
+    return rows.filter(pa.array(is_wanted))
+
+
+def taken(values: pa.Array, rows: Int64s) -> pa.Array:
+    """Return some rows, given in ascending order; those that lie together as a slice."""
+    if len(rows) and rows[-1] - rows[0] + 1 == len(rows):
+        return values.slice(int(rows[0]), len(rows))
+    return values.take(pa.array(rows))
 
 
 def large_lists(values: pa.Array, *offsets: Int64s) -> pa.Array:

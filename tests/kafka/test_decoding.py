@@ -307,6 +307,160 @@ def test_an_update_that_cannot_be_read_is_rejected(
     assert (row["seq"], row["op"]) == (PLACE.seq(101), None)
 
 
+def assert_same_updates(records: list[Record]) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(decoding, "_FEW", 1)
+        at_once = decode_updates(records, PLACE)
+        patch.setattr(decoding, "_FEW", len(records))
+        apart = decode_updates(records, PLACE)
+    assert repr(at_once.events.to_pylist()) == repr(apart.events.to_pylist())
+    assert at_once.rejected.to_pylist() == apart.rejected.to_pylist()
+    assert at_once.events.schema == apart.events.schema == UPDATES
+
+
+numbers = st.one_of(st.floats(-200, 200), st.integers(-200, 200), scalars)
+regions = st.one_of(
+    st.lists(st.floats(-180, 180), min_size=4, max_size=4), st.lists(numbers, max_size=7), scalars
+)
+corners = ("min_lon", "min_lat", "max_lon", "max_lat")
+operations = st.sampled_from([SUBSCRIBE, UNSUBSCRIBE, "publish", "", "op", None, 1, True, ["subscribe"]])
+plain_update = st.fixed_dictionaries(
+    {"id": st.text(max_size=4), "expression": st.text(max_size=8)},
+    optional={
+        "op": st.sampled_from([SUBSCRIBE, UNSUBSCRIBE]),
+        "region": st.lists(st.floats(-180, 180), min_size=4, max_size=4),
+        **dict.fromkeys(corners, st.floats(-180, 180)),
+    },
+)
+end = st.fixed_dictionaries({"op": st.just(UNSUBSCRIBE), "id": st.text(max_size=4)})
+odd_update = st.fixed_dictionaries(
+    {},
+    optional={
+        "op": operations,
+        "id": st.one_of(st.text(max_size=3), scalars),
+        "expression": scalars,
+        "region": regions,
+        "type": scalars,
+        "properties": st.one_of(scalars, st.fixed_dictionaries({"op": operations, "id": scalars})),
+        "x": st.one_of(scalars, st.fixed_dictionaries({"op": operations, "region": regions})),
+        **dict.fromkeys(corners, numbers),
+    },
+)
+update_feature = st.builds(
+    lambda operation, id, box: {
+        "type": "Feature",
+        "id": id,
+        "bbox": box,
+        "properties": {"op": operation, "expression": "tea"},
+    },
+    operations,
+    scalars,
+    regions,
+)
+update_values = st.one_of(
+    st.builds(
+        _json, st.one_of(plain_update, end, plain_update, end, odd_update, update_feature), st.booleans()
+    ),
+    st.sampled_from(
+        [
+            b'{"op":null,"id":"a"}',
+            b'{"\\u006fp":null,"id":"a"}',
+            b'{"\\u006Fp":"unsubscribe","id":"a"}',
+            b'{"o\\u0070":null,"id":"a"}',
+            b'{"op":"unsubscribe","op":"subscribe","id":"a"}',
+            b'{"op":"subscribe","op":null,"id":"a"}',
+            b'{"id":"op","op":null}',
+            b'{"id":"op"}',
+            b'{"op":"unsubscribe"}',
+            b'{"op":"unsubscribe","id":null}',
+            b'{"op":"unsubscribe","id":7}',
+            b'{"op":"unsubscribe","id":"a","region":[1]}',
+            b'{"op":"unsubscribe","id":"a","expression":5}',
+            b'{"op":"unsubscribe","id":"a","expression":"b","region":[1,2,3,4],"min_lon":1}',
+            b'{"id":"a","id":"b"}',
+            b'{"id":7,"region":[0,0,1,1]}',
+            b'{"id":7.5}',
+            b'{"id":true}',
+            b'{"region":null,"min_lon":1}',
+            b'{"\\u0072egion":null,"min_lon":1}',
+            b'{"re\\u0067ion":[1,2,3,4]}',
+            b'{"region":[]}',
+            b'{"region":[1,2,3]}',
+            b'{"region":[1,2,3,4,5]}',
+            b'{"region":[1,2,3,4,5,6],"min_lon":9}',
+            b'{"region":[1,2,NaN,4,5,6]}',
+            b'{"region":[1,null,3,4]}',
+            b'{"region":[1,2,3,"4"]}',
+            b'{"region":[1,2,3,[4]]}',
+            b'{"region":[1,2,3,true]}',
+            b'{"region":{"min_lon":1}}',
+            b'{"region":[1,2,3,4],"region":[5,6,7,8]}',
+            b'{"region":[-0,0,-0.0,0.0]}',
+            b'{"min_lon":-0,"min_lat":-0.0}',
+            b'{"region":[1,2,3,1e999]}',
+            b'{"region":[1,2,3,' + b"9" * 400 + b"]}",
+            b'{"min_lon":' + b"9" * 400 + b"}",
+            b'{"min_lon":1e-400,"max_lon":5e-324}',
+            b'{"min_lon":9007199254740993,"max_lon":0.1000000000000000055511151231257827}',
+            b'{"min_lon":"1"}',
+            b'{"x":{"region":null},"id":"a"}',
+            b'{"id":"\\ud83d\\ude00","expression":"\\u00fc"}',
+            b'{"id":"\\ud83d"}',
+            b'{"id":"\xff"}',
+            b'{"id":"a"}{"id":"b"}',
+            b'{"typ\\u0065":"Feature","id":"a"}',
+            b'{"typ\\u0065":"FeatureCollection","features":[{"id":"a"}]}',
+            b"{}",
+            b"{} ",
+            b"",
+            b"[]",
+        ]
+    ),
+    st.binary(max_size=8),
+)
+
+
+@given(st.lists(update_values, max_size=12))
+@example([b'{"op":"subscribe","id":"op"}', b'{"op":null,"id":"a"}'])
+@example([b'{"id":"a","x":{"op":1}}', b'{"op":"unsubscribe","id":"a"}'])
+@example([b'{"id":"region","region":[1,2,3,4]}', b'{"region":null}', b"{}"])
+@example([b'{"id":"a"}{"id":"b"}', b'{"id":"c"}', b""])
+@settings(deadline=None, max_examples=500)
+def test_updates_come_to_the_same_all_at_once_and_one_by_one(given_values: list[bytes]) -> None:
+    assert_same_updates(records_of(*given_values))
+
+
+@given(update_values, update_values)
+@settings(deadline=None, max_examples=300)
+def test_one_odd_update_among_usual_ones_changes_none_of_them(odd: bytes, other: bytes) -> None:
+    usual = [
+        _json({"id": "s", "expression": "tea", "region": [0, 1, 2.5, 3]}, True),
+        b'{"op":"unsubscribe","id":"s"}',
+        _json({"id": "t", "expression": "tea", "min_lon": 1, "min_lat": 2, "max_lon": 3, "max_lat": 4}, True),
+    ]
+    assert_same_updates(records_of(*usual, odd, *usual, other))
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        [
+            b'{"op":"subscribe","id":"s","expression":"a","region":[0,1,2,3]}',
+            b'{"op":"unsubscribe","id":"s"}',
+        ],
+        [b'{"id":"s","expression":"\\u00fc","region":[0,1,2,3]}', b'{"op":"unsubscribe","id":"s"}'],
+        [b'{"id":"s","expression":"a","min_lon":0,"min_lat":1,"max_lon":2,"max_lat":3,"note":{"by":"me"}}'],
+        [b'{"id":"s",\n"expression":"a","region":[0,1,2,3]}', b'{"id":"s","expression":"a"}'],
+    ],
+)
+def test_usual_updates_are_read_all_at_once(values: list[bytes], monkeypatch: pytest.MonkeyPatch) -> None:
+    wanted = updates_of(*((None, value) for value in values)).events.to_pylist() * 40
+    monkeypatch.setattr(decoding, "_add_objects", None)
+    found = decode_updates(records_of(*values * 40), PLACE).events.to_pylist()
+    assert [{**row, "seq": 0} for row in found] == [{**row, "seq": 0} for row in wanted]
+    assert [row["seq"] for row in found] == [PLACE.seq(100 + n) for n in range(len(found))]
+
+
 limits = (str((1 << 63) - 1), str(-(1 << 63)), str(1 << 63), str(-(1 << 63) - 1))
 demands = st.sampled_from(
     ["7", "7.0", "7.5", "1e3", "-0", "-9", "null", "true", '"7"', "[7]", "007", *limits]

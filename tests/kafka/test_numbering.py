@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
 from ps2stream.kafka.client import Kafka
 from ps2stream.kafka.numbering import MAX_ROWS, NumberedSpan, cut, last_seq, numbered, padded
+from ps2stream.kafka.reading import Span
 from ps2stream.kafka.topics import Topics
 
 TOPICS = Topics(Kafka("nowhere:1"), "t")
@@ -28,6 +30,12 @@ def batches(begin: list[int], taken: list[list[int]]) -> list[tuple[tuple[int, .
 
 def seqs_of(place: NumberedSpan) -> list[int]:
     return [place.seq(offset, row) for offset in range(*place.span[2:]) for row in (0, 1, MAX_ROWS - 1)]
+
+
+def test_seqs_of_many_records_are_those_of_each() -> None:
+    place = NumberedSpan(Span("t", 0, 100, 200), 7)
+    offsets = [100, 105, 199]
+    assert place.seqs(np.array(offsets)).tolist() == [place.seq(offset) for offset in offsets]
 
 
 @given(beginnings, steps)

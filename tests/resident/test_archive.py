@@ -90,3 +90,12 @@ def test_many_small_batches_are_joined() -> None:
         archive.add(segment(seq))
     assert len(archive._batches) < 300
     assert archive.rows(np.arange(0, 2_000, 2)).num_rows == 1_000
+
+
+def test_what_is_forgotten_is_not_held_in_memory_by_what_is_kept() -> None:
+    archive = Archive()
+    archive.add(segment(*range(0, 4000, 2)))
+    archive.keep(np.array([2000], np.int64))
+    [batch] = archive._batches
+    assert batch.num_rows == 1
+    assert batch.get_total_buffer_size() < 10_000

@@ -114,6 +114,37 @@ def test_a_registrar_restored_from_segments_goes_on_like_the_one_that_wrote_them
     _assert_alike(first, second, publications)
 
 
+@given(st.integers(0, 1 << 32), st.sampled_from([7, 120]))
+@settings(max_examples=12, deadline=None)
+def test_a_registrar_without_h2_decides_the_same_and_routes_nothing(seed: int, size: int) -> None:
+    events = random_stream(120, seed, publication_share=0.2, n_subscription_ids=8)
+    plan, segments = plan_for(events), []
+    counting, bare = Registrar(plan), Registrar(plan, has_h2=False)
+    for batch in batches_of(events, size):
+        one, other = (registrar.decide(updates_of(batch)) for registrar in (counting, bare))
+        assert one.segment.equals(other.segment)
+        assert one.rejected.equals(other.rejected)
+        segments.append(one.segment)
+    again = Registrar(plan, has_h2=False)
+    again.restore(iter(segments))
+    last = max(seqs_of(events))
+    more = events_of(subscribe(last + 1, "s1", "fire OR rain"), unsubscribe(last + 2, "s2"))
+    assert again.decide(updates_of(more)).segment.equals(counting.decide(updates_of(more)).segment)
+    with pytest.raises(StateError, match="nothing to route publications by"):
+        _ = bare.grid_ts
+
+
+def test_what_unsubscribes_has_no_clauses() -> None:
+    rows = (
+        subscribe(1, "a", "fire"),
+        unsubscribe(2, "a"),
+        subscribe(3, "b", "fire OR rain"),
+        unsubscribe(4, "b"),
+    )
+    clauses = updates_of(events_of(*rows)).column("clauses").to_pylist()
+    assert [len(each) for each in clauses] == [1, 0, 2, 0]
+
+
 @given(st.integers(0, 1 << 32))
 @settings(max_examples=12, deadline=None)
 def test_updates_of_a_batch_may_come_in_any_order(seed: int) -> None:

@@ -1,29 +1,27 @@
 """From records of Kafka to events: JSON or GeoJSON of any producer, and packets of Arrow.
 
-A value is a packet if it begins as an Arrow IPC stream does, else it is JSON. Publications that come as plain
-JSON objects, the usual case, are read by Arrow's own reader, all at once; what that cannot take (GeoJSON, ids
-that are numbers, what is no JSON) is read one by one, by the rules of ``model/records.py``. Both ways come to
-the same: which of them a record goes depends on what else has come with it, and whoever reads it again must
-find the same events. What cannot be read is rejected with the place of the record, and the others go on.
+A value is a packet if it begins as an Arrow IPC stream does, else it is JSON. Plain JSON objects, the usual
+case, are read all at once (``kafka/plain_json.py``); what cannot be (GeoJSON, ids that are numbers, what is
+no JSON) is read one by one, by the rules of ``model/records.py``. Both ways come to the same: which of them a
+record goes depends on what else has come with it, and whoever reads it again must find the same events. What
+cannot be read is rejected with the place of the record, and the others go on.
 """
 
 from __future__ import annotations
 
-import io
 import itertools
 from collections.abc import Callable, Iterable, Sequence
 from enum import Enum, auto
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.json as pj
 
 from ps2stream.arrow import concat
 from ps2stream.errors import SchemaError
 from ps2stream.kafka.numbering import MAX_ROWS, NumberedSpan
-from ps2stream.kafka.reading import Record
+from ps2stream.kafka.plain_json import may_all_be_plain, may_be_plain, read_publications, read_updates
 from ps2stream.model.events import conform, rejected_records
 from ps2stream.model.records import (
     BadRecordError,
@@ -35,7 +33,6 @@ from ps2stream.model.records import (
     unsubscription_row,
 )
 from ps2stream.model.schemas import (
-    PLACED_PUBLICATIONS,
     PUBLICATIONS,
     PUBLISH,
     SUBSCRIBE,
@@ -46,13 +43,8 @@ from ps2stream.model.schemas import (
 
 #: How an Arrow IPC stream begins; no JSON text does.
 _ARROW = b"\xff\xff\xff\xff"
-_PLAIN = pa.schema([*(field for field in PLACED_PUBLICATIONS if field.name != "seq"), ("type", pa.string())])
 #: This many records are read one by one, where Arrow's reader does not like one of them or would take longer.
 _FEW = 32
-_MAX_BLOCK_BYTES = 1 << 28
-#: Python's reader of JSON refuses numbers of more digits, and nests no deeper than some hundred levels.
-_MAX_PLAIN_BYTES = 4_000
-_MAX_PLAIN_BRACKETS = 200
 _DEMANDS = ("after", "as_of")
 
 #: What one packet of many may be to blame for.
@@ -60,6 +52,17 @@ _NOT_ALL = (BadRecordError, SchemaError, pa.ArrowException, OSError, ValueError)
 
 _Rejected = tuple[int | None, str | None, str | None, str]
 _RowOf = Callable[[object], Row]
+
+
+class Record(Protocol):
+    """As much of a record as its events are made of."""
+
+    @property
+    def offset(self) -> int: ...
+    @property
+    def key(self) -> bytes | None: ...
+    @property
+    def value(self) -> bytes | None: ...
 
 
 class Decoded(NamedTuple):
@@ -91,7 +94,20 @@ def decode_publications(
 
     ``schema``: PLACED_PUBLICATIONS where it matters which position they ask for.
     """
+    return _named(_decoded(_parts_of(records, place, schema), schema, PUBLISH), place)
+
+
+def decode_updates(records: Sequence[Record], place: NumberedSpan) -> Decoded:
+    """Decode records of the updates' topic; one with a key and without a value ends the subscription."""
+    return _decoded(_parts_of(records, place, UPDATES), UPDATES, None)
+
+
+def _parts_of(records: Sequence[Record], place: NumberedSpan, schema: pa.Schema) -> _Parts:
+    """Read records, each as it can be read, in their order."""
     parts = _Parts([], [])
+    if len(records) > _FEW and may_all_be_plain([record.value for record in records]):
+        _add_plain(records, place, schema, parts)
+        return parts
     for form, run in itertools.groupby(records, lambda record: _form_of(record.value)):
         if form is _Form.PACKET:
             _add_packets(list(run), place, schema, parts)
@@ -99,32 +115,16 @@ def decode_publications(
             _add_plain(list(run), place, schema, parts)
         else:
             _add_objects(run, place, schema, parts)
-    return _named(_decoded(parts, schema, PUBLISH), place)
-
-
-def decode_updates(records: Sequence[Record], place: NumberedSpan) -> Decoded:
-    """Decode records of the updates' topic; one with a key and without a value ends the subscription."""
-    parts = _Parts([], [])
-    for is_packet, run in itertools.groupby(records, lambda record: (record.value or b"").startswith(_ARROW)):
-        if is_packet:
-            _add_packets(list(run), place, UPDATES, parts)
-        else:
-            _add_objects(run, place, UPDATES, parts)
-    return _decoded(parts, UPDATES, None)
+    return parts
 
 
 def _form_of(value: bytes | None) -> _Form:
-    """Say how a value may be read; a plain one can be nothing but objects.
-
-    Between a bracket that closes and one that opens no JSON goes on: where plain values are joined, rows end,
-    and as many rows as values are one of each.
-    """
-    if value is None or not (value.startswith(b"{") and value.endswith(b"}")):
-        return _Form.PACKET if value is not None and value.startswith(_ARROW) else _Form.OTHER
-    is_small = len(value) <= _MAX_PLAIN_BRACKETS or (
-        len(value) <= _MAX_PLAIN_BYTES and value.count(b"[") + value.count(b"{") <= _MAX_PLAIN_BRACKETS
-    )
-    return _Form.PLAIN if is_small and b'"type"' not in value else _Form.OTHER
+    """Say how a value may be read."""
+    if value is None:
+        return _Form.OTHER
+    if may_be_plain(value):
+        return _Form.PLAIN
+    return _Form.PACKET if value.startswith(_ARROW) else _Form.OTHER
 
 
 def _decoded(parts: _Parts, schema: pa.Schema, op: str | None) -> Decoded:
@@ -151,7 +151,7 @@ def _named(decoded: Decoded, place: NumberedSpan) -> Decoded:
 def _add_packets(records: list[Record], place: NumberedSpan, schema: pa.Schema, parts: _Parts) -> None:
     """Add the events of packets: all at once if they are alike: each alone has a fixed cost."""
     try:
-        tables = [_read_packet(record) for record in records]
+        tables = [_read_packet(record.value) for record in records]
         seqs = [place.seq(record.offset) for record in records]
         joined = pa.concat_tables(tables)  # refuses those that differ
         _add_table(joined, _numbers(seqs, [table.num_rows for table in tables]), schema, parts)
@@ -162,7 +162,7 @@ def _add_packets(records: list[Record], place: NumberedSpan, schema: pa.Schema, 
 
 def _add_packet(record: Record, place: NumberedSpan, schema: pa.Schema, parts: _Parts) -> None:
     try:
-        table = _read_packet(record)
+        table = _read_packet(record.value)
         _add_table(table, _numbers([place.seq(record.offset)], [table.num_rows]), schema, parts)
     except (BadRecordError, SchemaError) as error:
         _reject(record, place, str(error), parts)
@@ -170,8 +170,8 @@ def _add_packet(record: Record, place: NumberedSpan, schema: pa.Schema, parts: _
         _reject(record, place, f"must be an Arrow IPC stream; {error}", parts)
 
 
-def _read_packet(record: Record) -> pa.Table:
-    with pa.ipc.open_stream(record.value) as reader:
+def _read_packet(value: bytes | None) -> pa.Table:
+    with pa.ipc.open_stream(value) as reader:
         table = reader.read_all()
     table.validate(full=True)  # what is read of a false one would be any memory of the process
     if table.num_rows > MAX_ROWS:
@@ -198,46 +198,22 @@ def _add_table(table: pa.Table, seqs: pa.Array, schema: pa.Schema, parts: _Parts
 
 
 def _add_plain(records: Sequence[Record], place: NumberedSpan, schema: pa.Schema, parts: _Parts) -> None:
-    """Add publications in JSON: all at once, or those halves of them that can be."""
+    """Add events in JSON: all at once, or those halves of them that can be."""
     few = len(records) <= _FEW  # Arrow's reader takes as long to begin
-    table = None if few else _read_plain([record.value or b"" for record in records])
-    if table is not None:
-        seqs = pa.array(np.array([place.seq(record.offset) for record in records], np.int64))
-        columns = [seqs if name == "seq" else table.column(name) for name in schema.names]
-        parts.batches.extend(pa.table(columns, schema=schema).combine_chunks().to_batches())
+    read = read_updates if "op" in schema.names else read_publications
+    rows = None if few else read([record.value or b"" for record in records])
+    if rows is not None:
+        offsets = np.array([record.offset for record in records], np.int64)
+        columns = [
+            pa.array(place.seqs(offsets)) if name == "seq" else rows.column(name) for name in schema.names
+        ]
+        parts.batches.append(pa.RecordBatch.from_arrays(columns, schema=schema))
     elif not few:
         half = len(records) // 2
         _add_plain(records[:half], place, schema, parts)
         _add_plain(records[half:], place, schema, parts)
     else:
         _add_objects(records, place, schema, parts)
-
-
-def _read_plain(values: list[bytes]) -> pa.Table | None:
-    """Read plain objects by Arrow's reader; None where one of them is something else."""
-    block = b"\n".join(values)
-    # Arrow's reader ends at a zero, and takes strings that are no UTF-8.
-    if len(block) > _MAX_BLOCK_BYTES or b"\0" in block or not _is_utf8(block):
-        return None
-    options = pj.ParseOptions(explicit_schema=_PLAIN, unexpected_field_behavior="ignore")
-    reading = pj.ReadOptions(use_threads=False, block_size=len(block) + 1)
-    try:
-        table = pj.read_json(io.BytesIO(block), reading, options)
-    except pa.ArrowException:
-        return None
-    if table.num_rows != len(values) or table.column("type").null_count != len(values):
-        return None
-    if not all(pc.all(pc.is_finite(table.column(name))).as_py() is not False for name in ("lat", "lon")):
-        return None  # one of hundreds of digits, perhaps, which is no number to Python
-    return table
-
-
-def _is_utf8(block: bytes) -> bool:
-    try:
-        block.decode()
-    except UnicodeDecodeError:
-        return False
-    return True
 
 
 def _add_objects(records: Iterable[Record], place: NumberedSpan, schema: pa.Schema, parts: _Parts) -> None:

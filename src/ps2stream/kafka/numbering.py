@@ -17,6 +17,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from ps2stream.arrays import Int64s
 from ps2stream.kafka.reading import Span
 from ps2stream.kafka.topics import Topics
 
@@ -37,6 +38,10 @@ class NumberedSpan(NamedTuple):
     def seq(self, offset: int, row: int = 0) -> int:
         """Return the seq of an event."""
         return (self.first_number + offset - self.span.start << ROW_BITS) + row
+
+    def seqs(self, offsets: Int64s) -> Int64s:
+        """Return the seqs of the first events of some records."""
+        return self.first_number + offsets - self.span.start << ROW_BITS
 
     def offset(self, seq: int) -> int | None:
         """Return the offset of the record that has a seq; None if it is not in this span."""

@@ -56,6 +56,7 @@ class KafkaWire:
         self._topics, self._role = topics, role
         kafka = topics.topics.kafka
         self._names = {topics.name(_NOTES): _NOTES}
+        self._places: dict[tuple[str | None, int | None], Place] = {}  # by topic and partition of messages
         self._producer: Producer = kafka.producer(
             transactional_id=topics.name(f"{role.kind}-{role.number}"),
             transaction_timeout_ms=TRANSACTION_MS,
@@ -169,7 +170,9 @@ class KafkaWire:
     def _received(self, message: Message) -> Received | None:
         error = message.error()
         if error is None:
-            place = Place(self._names[message.topic() or ""], message.partition() or 0)
+            place = self._places.get((message.topic(), message.partition()))
+            if place is None:
+                place = self._place_of(message)
             _, appended_ms = message.timestamp()
             return Received(place, message.offset() or 0, message.value(), message.key(), appended_ms)
         if error.code() in _GONE:
@@ -177,6 +180,13 @@ class KafkaWire:
         if error.code() not in _NOT_YET and not error.retriable():
             raise BrokerError(f"{self._role} cannot read: {error.str()}")
         return None
+
+    def _place_of(self, message: Message) -> Place:
+        """Make the place that a message is from, once: to make it takes as long as all else of a record."""
+        topic, partition = message.topic() or "", message.partition() or 0
+        place = Place(self._names[topic], partition)
+        self._places[topic, partition] = place
+        return place
 
     def _failure(self, error: KafkaException) -> Exception:
         if error.args[0].code() in _FENCED:

@@ -34,7 +34,9 @@ from ps2stream.model.schemas import (
 from ps2stream.model.space import MAX_LAT, MAX_LON, check_point, check_region
 
 _Mask = npt.NDArray[np.bool_]
-_NOT_ASCII = 128
+_NOTHING_REJECTED = empty(REJECTED)
+_SUBSCRIBE, _UNSUBSCRIBE = pa.scalar(SUBSCRIBE), pa.scalar(UNSUBSCRIBE)
+_BOUNDS = np.array([MAX_LON, MAX_LAT, MAX_LON, MAX_LAT])
 
 
 class Publications(NamedTuple):
@@ -187,10 +189,9 @@ def check_publications(batch: pa.RecordBatch) -> tuple[Publications, pa.RecordBa
             batch, _floats(batch.column("lon")), _floats(batch.column("lat"))
         ), nothing_rejected()
     lat, lon = _floats(batch.column("lat")), _floats(batch.column("lon"))
-    bad = _bad_ids(batch.column("id")) | _out_of(lat, MAX_LAT) | _out_of(lon, MAX_LON)
-    bad |= pc.is_null(batch.column("text")).to_numpy(zero_copy_only=False)
-    for name in ("id", "text"):
-        bad |= _too_long(batch, name) | _not_utf8(batch.column(name))
+    bad = _out_of(lat, MAX_LAT) | _out_of(lon, MAX_LON)
+    for name, least in (("id", 1), ("text", 0)):
+        bad |= _is_bad(batch, name, _n_bytes(batch.column(name)), least)
     rejected = nothing_rejected()
     if bad.any():
         reasons = {int(row): _why_not_publish(batch, int(row)) for row in np.flatnonzero(bad)}
@@ -229,33 +230,27 @@ def _are_sound(batch: pa.RecordBatch) -> bool:
 
 def check_updates(batch: pa.RecordBatch) -> tuple[Updates, pa.RecordBatch]:
     """Part the valid subscribe and unsubscribe events of a batch from the rejected ones."""
-    op = batch.column("op")
-    is_subscribe = pc.fill_null(pc.equal(op, SUBSCRIBE), False).to_numpy(zero_copy_only=False)
-    is_unsubscribe = pc.fill_null(pc.equal(op, UNSUBSCRIBE), False).to_numpy(zero_copy_only=False)
+    is_subscribe, is_unsubscribe = (_equal(batch.column("op"), op) for op in (_SUBSCRIBE, _UNSUBSCRIBE))
     corners = [_floats(batch.column(name)) for name in ("min_lon", "min_lat", "max_lon", "max_lat")]
     bounds = np.column_stack(corners) if batch.num_rows else np.empty((0, 4))
-    bad_region = _out_of(bounds[:, 0], MAX_LON) | _out_of(bounds[:, 2], MAX_LON)
-    bad_region |= _out_of(bounds[:, 1], MAX_LAT) | _out_of(bounds[:, 3], MAX_LAT)
-    bad_region |= bounds[:, 1] > bounds[:, 3]
-    bad_expression = pc.is_null(batch.column("expression")).to_numpy(zero_copy_only=False)
-    bad_expression |= _too_long(batch, "expression") | _not_utf8(batch.column("expression"))
-    bad = ~(is_subscribe | is_unsubscribe) | _bad_ids(batch.column("id")) | _too_long(batch, "id")
-    bad |= _not_utf8(batch.column("id")) | is_subscribe & (bad_region | bad_expression)
+    bad_region = _out_of(bounds, _BOUNDS).any(axis=1) | (bounds[:, 1] > bounds[:, 3])
+    n_bytes = _n_bytes(batch.column("expression"))
+    bad_expression = _is_bad(batch, "expression", n_bytes, least=0)
+    bad = ~(is_subscribe | is_unsubscribe) | _is_bad(batch, "id", _n_bytes(batch.column("id")))
+    bad |= is_subscribe & (bad_region | bad_expression)
+    expressions = batch.column("expression")
+    if (~is_subscribe & (n_bytes >= 0)).any():
+        # Of an unsubscribe nothing was checked here, so nothing of it goes on.
+        expressions = pc.if_else(pa.array(is_subscribe), expressions, pa.scalar(None, pa.string()))
     rejected = nothing_rejected()
     if bad.any():
         reasons = {int(row): _why_not_update(batch, int(row)) for row in np.flatnonzero(bad)}
         rejected = rejection(batch, reasons)
-        batch = batch.filter(pa.array(~bad))
+        batch, expressions = batch.filter(pa.array(~bad)), expressions.filter(pa.array(~bad))
         is_subscribe, bounds = is_subscribe[~bad], bounds[~bad]
-    updates = Updates(
-        batch.column("seq").to_numpy(),
-        is_subscribe,
-        batch.column("id"),
-        # Of an unsubscribe nothing was checked here, so nothing of it goes on.
-        pc.if_else(pa.array(is_subscribe), batch.column("expression"), pa.scalar(None, pa.string())),
-        np.ascontiguousarray(bounds).reshape(-1),
-    )
-    return updates, rejected
+    bounds = np.ascontiguousarray(bounds).reshape(-1)
+    seq, ids = batch.column("seq").to_numpy(), batch.column("id")
+    return Updates(seq, is_subscribe, ids, expressions, bounds), rejected
 
 
 def rejection(batch: pa.RecordBatch, reasons: dict[int, str], op: str | None = None) -> pa.RecordBatch:
@@ -281,37 +276,46 @@ def rejected_records(records: Sequence[tuple[int | None, str | None, str | None,
 
 
 def nothing_rejected() -> pa.RecordBatch:
-    return empty(REJECTED)
+    return _NOTHING_REJECTED
 
 
 def _floats(column: pa.Array) -> Float64s:
-    values: Float64s = column.fill_null(float("nan")).to_numpy(zero_copy_only=False)
+    """Return numbers, with nan for null."""
+    values: Float64s = column.to_numpy(zero_copy_only=False)
     return values
 
 
-def _out_of(values: Float64s, bound: float) -> _Mask:
+def _out_of(values: Float64s, bound: float | Float64s) -> _Mask:
     # Written so that NaN, for which every comparison is false, counts as out.
-    return ~((values >= -bound) & (values <= bound))
-
-
-def _bad_ids(ids: pa.Array) -> _Mask:
-    mask: _Mask = pc.fill_null(pc.equal(pc.binary_length(ids), 0), True).to_numpy(zero_copy_only=False)
+    mask: _Mask = ~(np.abs(values) <= bound)
     return mask
 
 
-def _too_long(batch: pa.RecordBatch, name: str) -> _Mask:
-    is_too_long = pc.greater(pc.binary_length(batch.column(name)), max_bytes(name))
-    mask: _Mask = pc.fill_null(is_too_long, False).to_numpy(zero_copy_only=False)
+def _equal(strings: pa.Array, wanted: pa.Scalar) -> _Mask:
+    # What replaces nulls takes longer than to compare, also where there are none.
+    are_equal = pc.equal(strings, wanted)
+    mask: _Mask = (are_equal.fill_null(False) if are_equal.null_count else are_equal).to_numpy(
+        zero_copy_only=False
+    )
+    return mask
+
+
+def _n_bytes(strings: pa.Array) -> npt.NDArray[np.number[Any]]:
+    """Return the lengths of strings, nan for null."""
+    lengths: npt.NDArray[np.number[Any]] = pc.binary_length(strings).to_numpy(zero_copy_only=False)
+    return lengths
+
+
+def _is_bad(batch: pa.RecordBatch, name: str, n_bytes: npt.NDArray[np.number[Any]], least: int = 1) -> _Mask:
+    """Mark the strings that are null, too short, too long or no UTF-8."""
+    mask: _Mask = ~((n_bytes >= least) & (n_bytes <= max_bytes(name))) | _not_utf8(batch.column(name))
     return mask
 
 
 def _not_utf8(strings: pa.Array) -> _Mask:
     """Mark the strings whose bytes are no UTF-8: Arrow takes them over from a file unread."""
-    data = spans_of(strings).data
-    if not len(data) or data.max() < _NOT_ASCII:
-        return np.zeros(len(strings), np.bool_)
     try:
-        strings.cast(pa.binary()).cast(pa.string())
+        strings.validate(full=True)
     except pa.ArrowInvalid:
         values = strings.cast(pa.binary()).to_pylist()
         return np.array([value is not None and not _is_utf8(value) for value in values], np.bool_)

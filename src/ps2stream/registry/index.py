@@ -202,8 +202,9 @@ class Registry:
 
         It takes over from this one. Those that come behind all others, the usual case, are added here.
         """
-        order = np.argsort(seqs, kind="stable")
-        seqs, ids = seqs[order], ids.take(pa.array(order))
+        if np.any(seqs[1:] < seqs[:-1]):
+            order = np.argsort(seqs, kind="stable")
+            seqs, ids = seqs[order], ids.take(pa.array(order))
         if not len(seqs) or seqs[0] > self.newest_seq():
             self._name(seqs, ids)
             return self

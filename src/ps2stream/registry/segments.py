@@ -54,7 +54,7 @@ def begin_rows(
     n = len(subs.seq_from)
     bounds = subs.bounds.reshape(-1, 4)
     columns = [
-        pa.repeat(pa.scalar(BEGIN, pa.int8()), n),
+        pa.array(np.full(n, BEGIN, np.int8)),
         pa.array(subs.seq_from),
         pa.array(np.full(n, FOREVER)),
         ids,
@@ -99,7 +99,7 @@ def end_rows(
     bounds = postings.bounds.reshape(-1, 4)
     each = np.arange(len(postings.terms) + 1)
     columns = [
-        pa.repeat(pa.scalar(END, pa.int8()), n),
+        pa.array(np.full(n, END, np.int8)),
         pa.array(seq_from),
         pa.array(seq_to),
         ids,
@@ -113,8 +113,10 @@ def end_rows(
 
 def postings_of(segment: pa.RecordBatch) -> Postings:
     """Pick the first, rarest, term of every clause: the one that it is posted under."""
-    subs = subscriptions_of(segment)
-    return Postings(subs.bounds, subs.clause_offsets, frozen(subs.terms[subs.term_offsets[:-1]]))
+    clauses = ragged_of(segment.column("clauses"), flat=False)
+    terms = ragged_of(clauses.values)
+    firsts = terms.values[terms.offsets[:-1]]
+    return Postings(frozen(bounds_of(segment)), frozen(clauses.offsets), frozen(firsts))
 
 
 def rows_of(segment: pa.RecordBatch, worker: int) -> Int64s:

@@ -11,7 +11,6 @@ import numpy as np
 import pyarrow as pa
 
 from ps2stream.arrays import Int64s, frozen
-from ps2stream.arrow import pick
 from ps2stream.errors import StateError
 from ps2stream.matching.contract import Subscriptions
 from ps2stream.model.schemas import empty
@@ -61,11 +60,13 @@ class Archive:
 
     def keep(self, seqs: Int64s) -> None:
         """Forget all but these, given in ascending order."""
-        kept = [pick(batch, np.isin(batch.column("seq_from").to_numpy(), seqs)) for batch in self._batches]
-        self._batches, self._firsts, self._n_small = [], [], 0
-        for batch in kept:
-            if batch.num_rows:
-                self._append(batch)
+        before, self._batches, self._firsts, self._n_small = self._batches, [], [], 0
+        for batch in before:
+            is_kept = np.isin(batch.column("seq_from").to_numpy(), seqs)
+            # A copy, also of rows that lie together: a slice would hold all the others in memory.
+            kept = batch if is_kept.all() else batch.filter(pa.array(is_kept))
+            if kept.num_rows:
+                self._append(kept)
 
     def _append(self, batch: pa.RecordBatch) -> None:
         self._batches.append(batch)

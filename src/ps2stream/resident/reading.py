@@ -16,7 +16,7 @@ from ps2stream.arrays import Flags, Int64s
 from ps2stream.arrow import concat
 from ps2stream.kafka.decoding import Decoded, decode_publications, decode_updates
 from ps2stream.kafka.numbering import ROW_BITS, NumberedSpan
-from ps2stream.kafka.reading import Record, Span
+from ps2stream.kafka.reading import Span
 from ps2stream.model.events import nothing_rejected, rejection
 from ps2stream.model.schemas import (
     BEFORE_ALL_SEQS,
@@ -80,13 +80,13 @@ class Arrival:
     is_given = False
 
     def updates(self, records: Sequence[Received]) -> ReadUpdates:
-        decoded = decode_updates(_records(records), _span(records))
+        decoded = decode_updates(records, _span(records))
         return ReadUpdates(
             _renumbered(decoded.events), _renumbered(decoded.rejected), last_update_seq(records[-1].offset)
         )
 
     def publications(self, records: Sequence[Received]) -> ReadPublications:
-        decoded: Decoded = decode_publications(_records(records), _span(records), PLACED_PUBLICATIONS)
+        decoded: Decoded = decode_publications(records, _span(records), PLACED_PUBLICATIONS)
         events = decoded.events
         needs = BEFORE_ALL_SEQS
         for name in ("after", "as_of"):
@@ -173,10 +173,6 @@ def _at(publications: pa.RecordBatch, positions: Int64s) -> pa.RecordBatch:
     return pa.RecordBatch.from_arrays(columns, schema=PUBLICATIONS)
 
 
-def _records(received: Sequence[Received]) -> list[Record]:
-    return [Record(each.offset, each.key, each.value) for each in received]
-
-
 def _span(received: Sequence[Received]) -> NumberedSpan:
     """Number records by their offsets: seqs of ours are made of that."""
     first, last = received[0], received[-1]
@@ -187,6 +183,8 @@ def _span(received: Sequence[Received]) -> NumberedSpan:
 
 def _renumbered(batch: pa.RecordBatch) -> pa.RecordBatch:
     """Turn offset and row of updates into seqs (``positions.update_seq``)."""
+    if not batch.num_rows:
+        return batch
     numbers = batch.column("seq").to_numpy(zero_copy_only=False)
     offsets, rows = numbers >> ROW_BITS, numbers & ((1 << ROW_BITS) - 1)
     seqs = (offsets + 1 << 18) | rows << 1

@@ -71,7 +71,9 @@ class ResidentRegistrar:
             last.generation,
         )
         plans = last.routing.map(read_plan)
-        self.registrar = Registrar(plans.newest)
+        self.registrar = Registrar(
+            plans.newest, has_h2=False
+        )  # dispatchers count by the log, each for itself
         self.registrar.restore(segments, plans)
 
     @property

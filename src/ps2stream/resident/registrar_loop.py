@@ -73,12 +73,14 @@ class RegistrarLoop:
         if self._is_stopped:
             return False
         self._commits.rest()
-        received = self._wire.poll(timeout_s)
+        received: dict[Place, list[Received]] = {LOADS: [], UPDATES: [], CONTROL: []}
+        for record in self._wire.poll(timeout_s):
+            received[record.place].append(record)
         started = time.process_time()
-        self._controlling.take([record for record in received if record.place == LOADS])
-        sends = self._decide([record for record in received if record.place == UPDATES])
+        self._controlling.take(received[LOADS])
+        sends = self._decide(received[UPDATES])
         sends += self._adjust()
-        sends += self._obey([record for record in received if record.place == CONTROL])
+        sends += self._obey(received[CONTROL])
         self._recorder.count("busy_seconds", time.process_time() - started)
         if self._reporter.is_due():
             self._recorder.set("position", self._role.upto)

@@ -12,5 +12,5 @@ from ps2stream.resident.wire import Place, Send, Topic
 
 def rejected_sends(rejected: pa.RecordBatch) -> Iterator[Send]:
     """Write rejected records (schema REJECTED)."""
-    for row in rejected.to_pylist():
+    for row in rejected.to_pylist() if rejected.num_rows else ():
         yield Send(Place(Topic.REJECTED), json.dumps(row).encode())

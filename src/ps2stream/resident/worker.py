@@ -16,7 +16,7 @@ import numpy as np
 import pyarrow as pa
 
 from ps2stream.arrays import Int64s, frozen
-from ps2stream.arrow import large_lists, ragged_of
+from ps2stream.arrow import large_lists, ragged_of, taken
 from ps2stream.config import Settings
 from ps2stream.matching.contract import OWNED_BEFORE, OWNED_NOW
 from ps2stream.matching.index import GI2
@@ -176,7 +176,7 @@ class ResidentWorker:
         for kind in (BEGIN, MOVE):
             chosen = rows[change == kind]
             if len(chosen):
-                ids = segment.column("id").take(pa.array(chosen))
+                ids = taken(segment.column("id"), chosen)
                 self._names = self._names.with_names(seqs[chosen], ids)
         ends = rows[change == END]
         self._names.end(seqs[ends], segment.column("seq_to").to_numpy()[ends])

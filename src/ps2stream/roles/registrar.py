@@ -17,7 +17,7 @@ import numpy as np
 import pyarrow as pa
 
 from ps2stream.arrays import Flags, HeapStorage, Int64s, Storage, frozen
-from ps2stream.arrow import concat, pick, ragged_of
+from ps2stream.arrow import concat, pick, ragged_of, taken
 from ps2stream.errors import StateError, quoted
 from ps2stream.matching.contract import FOREVER, Subscriptions
 from ps2stream.model.events import nothing_rejected, rejected_records, rejection
@@ -86,12 +86,19 @@ class Registrar:
     """Own the registry and the writing side of grid^t.
 
     ``routing`` has an older part for the subscriptions that began before the newest plan; it only loses some.
+    ``has_h2``: dispatchers route by its grid^t. Where they have their own, nothing is counted here.
     """
 
     def __init__(
-        self, plan: Plan, storages: Storages = lambda name: HeapStorage(), name_end: str = ""
+        self,
+        plan: Plan,
+        storages: Storages = lambda name: HeapStorage(),
+        name_end: str = "",
+        *,
+        has_h2: bool = True,
     ) -> None:
         self._storages, self._name_end = storages, name_end
+        self._has_h2 = has_h2
         self._n_storages = 0
         self.registry_name, storage = self._storage("registry")
         self.registry = Registry.create(storage)
@@ -105,6 +112,9 @@ class Registrar:
 
     @property
     def grid_ts(self) -> Routing[GridT]:
+        """Return what dispatchers route by."""
+        if not self._has_h2:
+            raise StateError("a registrar without H2 has nothing to route publications by")
         return self.routing.map(lambda stored: stored.grid_t)
 
     @property
@@ -119,12 +129,12 @@ class Registrar:
         compiled, repeated = _sorted(compiled)
         is_subscribe = compiled.column("is_subscribe").to_numpy(zero_copy_only=False)
         verdicts = self.registry.apply(compiled.column("seq").to_numpy(), is_subscribe, compiled.column("id"))
-        begun = self._begin(compiled.filter(compiled.column("is_subscribe")))
+        begun = self._begin(compiled, np.flatnonzero(is_subscribe))
         ended_rows = np.flatnonzero(verdicts.ended_version >= 0)
         ended = self._end(verdicts.ended_version[ended_rows], compiled.column("seq").to_numpy()[ended_rows])
         unknown = {
-            int(row): f"no live subscription has the id {quoted(compiled.column('id')[int(row)].as_py())}"
-            for row in np.flatnonzero(verdicts.is_unknown)
+            row: f"no live subscription has the id {quoted(compiled.column('id')[row].as_py())}"
+            for row in np.flatnonzero(verdicts.is_unknown).tolist()
         }
         rejected = concat([repeated, rejection(compiled, unknown, op=UNSUBSCRIBE)])
         return Decided(concat([begun, ended]), rejected)
@@ -139,6 +149,8 @@ class Registrar:
         ended = np.empty(0, np.int64)
         for segment in segments:
             ended = _restored(self.registry, segment)
+        if not self._has_h2:
+            return
         live = self.registry.live_versions()
         for versions in (live, ended):
             for stored, rows in self._by_routing(versions):
@@ -207,7 +219,8 @@ class Registrar:
         moves = changes(moved.rows, MOVE)
         postings = postings_of(moves)
         self.registry.repost(moves.column("seq_from").to_numpy(), postings)
-        newest.grid_t.add(postings)
+        if self._has_h2:
+            newest.grid_t.add(postings)
         takers = workers_column(newest.grid_t.marks_of(postings))
         moves = moves.set_column(len(SEGMENT) - 1, SEGMENT.field("workers"), takers)
         self.routing = Routing(newest)
@@ -238,32 +251,38 @@ class Registrar:
         is_sorted = bool((np.diff(rows.column("seq_from").to_numpy()) > 0).all())
         return rows if is_sorted else rows.sort_by("seq_from")
 
-    def _begin(self, begun: pa.RecordBatch) -> pa.RecordBatch:
-        clauses = ragged_of(begun.column("clauses"), flat=False)
+    def _begin(self, compiled: pa.RecordBatch, rows: Int64s) -> pa.RecordBatch:
+        """Begin the subscriptions of some rows; the others have no clauses."""
+        clauses = ragged_of(compiled.column("clauses"), flat=False)
         terms = ragged_of(clauses.values)
         ordered = terms.values.copy()
         rarest_first(ordered, frozen(terms.offsets), self.plan.frequencies)
         subs = Subscriptions(
-            begun.column("seq").to_numpy(),
-            np.full(begun.num_rows, FOREVER),
-            bounds_of(begun),
-            clauses.offsets,
+            compiled.column("seq").to_numpy()[rows],
+            np.full(len(rows), FOREVER),
+            bounds_of(compiled).reshape(-1, 4)[rows].reshape(-1),
+            np.append(clauses.offsets[rows], clauses.offsets[-1]),
             terms.offsets,
             ordered,
         )
         postings = Postings(frozen(subs.bounds), frozen(subs.clause_offsets), first_terms(subs))
         self.registry.describe(postings)
         grid_t = self.routing.newest.grid_t
-        grid_t.add(postings)
+        if self._has_h2:
+            grid_t.add(postings)
         workers = workers_column(grid_t.marks_of(postings))
-        return begin_rows(subs, begun.column("id"), begun.column("expression"), workers)
+        ids, expressions = (taken(compiled.column(name), rows) for name in ("id", "expression"))
+        return begin_rows(subs, ids, expressions, workers)
 
     def _end(self, versions: Int64s, seq_to: Int64s) -> pa.RecordBatch:
+        if not len(versions):
+            return empty(SEGMENT)
         self._leave(versions)
         seq_from = self.registry.seq_from(versions)
         ids = self.registry.ids(seq_from)
         postings = self.registry.postings(versions)
-        return end_rows(seq_from, seq_to, ids, postings, self.workers_of(versions))
+        marks = self._marks(versions, postings)
+        return end_rows(seq_from, seq_to, ids, postings, workers_column(marks))
 
     def _by_routing(self, versions: Int64s) -> list[tuple[StoredGridT, Flags]]:
         """Part versions of subscriptions by the plan that they go by."""
@@ -278,18 +297,21 @@ class Registrar:
         """List the workers that store each of some versions."""
         return workers_column(self._marks(versions))
 
-    def _marks(self, versions: Int64s) -> Destinations:
-        """Mark who stores versions, each by the routing that it goes by."""
+    def _marks(self, versions: Int64s, postings: Postings | None = None) -> Destinations:
+        """Mark who stores versions, each by the routing that it goes by; ``postings``: theirs, if known."""
+        if self.routing.older is None:
+            return self.routing.newest.grid_t.marks_of(postings or self.registry.postings(versions))
         marks = np.zeros((len(versions), self.plan.n_workers), np.bool_)
         for stored, rows in self._by_routing(versions):
             marks[rows] = stored.grid_t.marks_of(self.registry.postings(versions[rows]))
         return marks
 
     def _leave(self, versions: Int64s) -> None:
-        self._leaving += [
-            (stored.grid_t, self.registry.postings(versions[rows]))
-            for stored, rows in self._by_routing(versions)
-        ]
+        if self._has_h2:
+            self._leaving += [
+                (stored.grid_t, self.registry.postings(versions[rows]))
+                for stored, rows in self._by_routing(versions)
+            ]
 
     def _count_out(self) -> None:
         """Take what ended in the batch before out of H2: its publications have all been routed."""

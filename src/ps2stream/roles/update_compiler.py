@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from ps2stream.arrow import concat, large_lists
 from ps2stream.model.events import check_updates, rejection
@@ -12,7 +11,8 @@ from ps2stream.model.schemas import SUBSCRIBE
 from ps2stream.text.clauses import compile_expressions
 from ps2stream.text.tokenizer import Tokenizer
 
-#: Updates with their expressions in normal form; what remains is to decide what they do.
+#: Updates with their expressions in normal form, no clauses where one unsubscribes; what remains is to decide
+#: what they do.
 COMPILED_UPDATES = pa.schema(
     [
         ("seq", pa.int64()),
@@ -31,9 +31,12 @@ COMPILED_UPDATES = pa.schema(
 def compile_updates(batch: pa.RecordBatch, tokenizer: Tokenizer) -> tuple[pa.RecordBatch, pa.RecordBatch]:
     """Check updates and parse their expressions; return (compiled, rejected)."""
     updates, rejected = check_updates(batch)
-    # Unsubscribing needs no expression; any cheap one keeps the column whole.
-    expressions = pc.if_else(pa.array(updates.is_subscribe), updates.expressions, pa.scalar("x", pa.string()))
-    compiled = compile_expressions(expressions, tokenizer)
+    # Those that unsubscribe have no expression, and no clauses.
+    begins = np.flatnonzero(updates.is_subscribe)
+    compiled = compile_expressions(updates.expressions.drop_null(), tokenizer)
+    clause_offsets = np.zeros(len(updates.seq) + 1, np.int64)
+    clause_offsets[begins + 1] = compiled.clause_offsets[1:] - compiled.clause_offsets[:-1]
+    np.cumsum(clause_offsets, out=clause_offsets)
     bounds = updates.bounds.reshape(-1, 4)
     columns = [
         pa.array(updates.seq),
@@ -41,10 +44,10 @@ def compile_updates(batch: pa.RecordBatch, tokenizer: Tokenizer) -> tuple[pa.Rec
         updates.ids,
         updates.expressions,
         *(pa.array(bounds[:, i]) for i in range(4)),
-        large_lists(pa.array(compiled.terms), compiled.term_offsets, compiled.clause_offsets),
+        large_lists(pa.array(compiled.terms), compiled.term_offsets, clause_offsets),
     ]
     result = pa.RecordBatch.from_arrays(columns, schema=COMPILED_UPDATES)
-    failed = {row: reason for row, reason in compiled.errors.items() if updates.is_subscribe[row]}
+    failed = {int(begins[row]): reason for row, reason in compiled.errors.items()}
     if failed:
         keep = np.ones(result.num_rows, np.bool_)
         keep[list(failed)] = False
