@@ -202,9 +202,7 @@ def test_with_fewer_dispatchers_positions_of_a_partition_do_not_fall() -> None:
     rig.loops.clear()
     rig.arrive(Topic.PUBLICATIONS, publication("q"), partition=1)
     late: Any = DispatcherLoop(0, MemoryWire(rig.topics, ME, {Topic.LOG: 0}), rig.config)
-    late.step(0.0)
-    assert list(positions(rig)) == ["p"]
-    rig.settle()
+    late.step(0.0)  # nothing of the log comes to it
     assert positions(rig)["q"] >= positions(rig)["p"]
 
 
