@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from hypothesis import settings
 from pyspark.sql import SparkSession
 from xdist.remote import Producer
 from xdist.scheduler import LoadScopeScheduling
@@ -33,6 +34,10 @@ if TYPE_CHECKING:
 
 _ROOT = Path(__file__).parent.parent
 _SPARK = "spark"
+
+# How long an example takes says how busy the machine is.
+settings.register_profile("tests", deadline=None)
+settings.load_profile("tests")
 
 # A script that starts the suite in the background has Ctrl-C ignored, and all processes of ours would inherit
 # that, as they should: `nohup ps2stream run &` goes on. Tests that send the signal mean a usual terminal.

@@ -70,7 +70,7 @@ def test_a_long_log_gives_what_the_oracle_says_through_all_kinds_of_adjustments(
 def test_a_job_in_this_process_that_is_cut_off_at_any_step_goes_on(
     job_home: JobHome, monkeypatch: pytest.MonkeyPatch, owner: type, name: str, is_done: bool
 ) -> None:
-    events = random_events(500, seed=31, publication_share=0.5, n_subscription_ids=40)
+    events = random_events(330, seed=31, publication_share=0.5, n_subscription_ids=40)
     late = job_home.publish(events, packet_events=10)
     rng, n_crashes = random.Random(name), 0
     for seed in range(3):

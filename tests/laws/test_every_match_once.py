@@ -37,7 +37,7 @@ def assert_as_the_oracle_says(run: Run, events: pa.Table, stop_words: tuple[str,
     n_dispatchers=st.sampled_from(N_DISPATCHERS),
     batch_events=st.sampled_from([1, 7, 100]),
 )
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=100, deadline=None)
 def test_any_log_gives_what_the_oracle_says(
     events: pa.Table, n_workers: int, n_dispatchers: int, batch_events: int
 ) -> None:
