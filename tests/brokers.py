@@ -22,7 +22,7 @@ def shared_broker(directory: Path) -> Iterator[str]:
         if not note["users"]:
             note["port"] = free_port()
             try:
-                lone_broker.up(note["port"], None)
+                lone_broker.up(note["port"], None, is_brief=True)
             except (BedError, OSError) as error:
                 pytest.skip(f"no broker can be started: {error}")
         note["users"] += 1

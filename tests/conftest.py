@@ -1,6 +1,6 @@
 """What many tests share: one Spark session for all that need one, and the engines behind one face.
 
-In a parallel run (``./dev test``) all tests on Spark are in one process, and first: to start a session takes
+In a parallel run (``./dev test``) all tests of a session are in one process, and first: to start one takes
 longer than most tests. The others are handed out by file: what the tests of a file share is made once.
 """
 
@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 import os
+import re
 import signal
 import uuid
 from collections.abc import Iterator
@@ -15,6 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from hypothesis import settings
 from pyspark.sql import SparkSession
 from xdist.remote import Producer
 from xdist.scheduler import LoadScopeScheduling
@@ -32,6 +34,10 @@ if TYPE_CHECKING:
 
 _ROOT = Path(__file__).parent.parent
 _SPARK = "spark"
+
+# How long an example takes says how busy the machine is.
+settings.register_profile("tests", deadline=None)
+settings.load_profile("tests")
 
 # A script that starts the suite in the background has Ctrl-C ignored, and all processes of ours would inherit
 # that, as they should: `nohup ps2stream run &` goes on. Tests that send the signal mean a usual terminal.
@@ -108,13 +114,25 @@ class SparkApartAndTheRestByFile(LoadScopeScheduling):  # type: ignore[misc]  # 
 
 
 @pytest.hookimpl(optionalhook=True)
+def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
+    """Run one process more than there are cores: tests often wait for what they have started."""
+    has_affinity = hasattr(os, "sched_getaffinity")
+    return 1 + (len(os.sched_getaffinity(0)) if has_affinity else os.cpu_count() or 1)
+
+
+@pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> LoadScopeScheduling | None:
     return SparkApartAndTheRestByFile(config, log) if config.getvalue("dist") == "loadscope" else None
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     if hasattr(config, "workerinput"):  # alone, a process keeps to the order of the files
-        items.sort(key=lambda item: _scope(item.nodeid) != _SPARK)
+        items.sort(key=lambda item: _rank(_scope(item.nodeid)))
+
+
+def _rank(scope: str) -> int:
+    """Put first what takes long, so that in the end no process waits for another."""
+    return 0 if scope == _SPARK else 1 if _starts_processes(scope) else 2
 
 
 def _scope(nodeid: str) -> str:
@@ -123,10 +141,25 @@ def _scope(nodeid: str) -> str:
     By names only: whoever hands out tests knows nothing else of them. Marks would do it (xdist_group), but
     pytest-xdist 3.8 loses them with pytest 9.2.
     """
-    file = nodeid.partition("::")[0]
-    return _SPARK if "microbatch" in nodeid.partition("[")[2] or _asks_for_spark(file) else file
+    file, _, test = nodeid.partition("::")
+    name, _, case = test.partition("[")
+    asked = _parameters(file).get(name, "")
+    is_on_spark = "Spark" in case or "microbatch" in case
+    # A test that starts a program with a session of its own asks for none, and goes to any process.
+    needs_session = "SparkSession" in asked or (is_on_spark and re.search("engine: Engine|peer: Peer", asked))
+    return _SPARK if needs_session else file
 
 
 @functools.cache
-def _asks_for_spark(file: str) -> bool:
-    return "spark: SparkSession" in (_ROOT / file).read_text(encoding="utf-8")
+def _parameters(file: str) -> dict[str, str]:
+    return dict(re.findall(r"^def (\w+)\((.*?)\) ->", _text(file), re.DOTALL | re.MULTILINE))
+
+
+@functools.cache
+def _starts_processes(file: str) -> bool:
+    return any(word in _text(file) for word in ("subprocess", "topics: Topics", "kafka: Kafka"))
+
+
+@functools.cache
+def _text(file: str) -> str:
+    return (_ROOT / file).read_text(encoding="utf-8")

@@ -26,6 +26,7 @@ from ps2stream.model.space import WORLD, Grid
 from ps2stream.partitioning.load import LOAD_FUNCTIONS, STANDARD_COSTS, Costs, LoadFunction
 from ps2stream.partitioning.plan import Plan, balance_of, owners_of_cells
 from ps2stream.partitioning.sample import Sample
+from sizes import examples
 
 pytestmark = pytest.mark.kernel
 
@@ -96,7 +97,7 @@ def _adjust(
 @pytest.mark.parametrize("name", SELECTORS)
 @pytest.mark.parametrize("costs", [STANDARD_COSTS, PAPER], ids=LOAD_FUNCTIONS)
 @given(case=cases(), chosen=chosen_settings)
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=examples(25), deadline=None)
 def test_an_adjustment_lowers_the_largest_load_or_is_not_made(
     name: str, costs: Costs, case: Case, chosen: AdjustmentSettings
 ) -> None:
@@ -120,7 +121,7 @@ def test_an_adjustment_lowers_the_largest_load_or_is_not_made(
 
 @pytest.mark.parametrize("name", SELECTORS)
 @given(case=cases(), chosen=chosen_settings)
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=examples(20), deadline=None)
 def test_no_round_leaves_a_larger_load_behind_than_it_found(
     name: str, case: Case, chosen: AdjustmentSettings
 ) -> None:
@@ -143,7 +144,7 @@ def test_no_round_leaves_a_larger_load_behind_than_it_found(
 
 @pytest.mark.parametrize("name", SELECTORS)
 @given(case=cases())
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=examples(20), deadline=None)
 def test_what_is_moved_leaves_one_worker_and_arrives_at_another(name: str, case: Case) -> None:
     """Without evidence there is nothing but moves, and they can be followed step by step."""
     adjusted = adjust(
@@ -180,7 +181,7 @@ def test_what_is_moved_leaves_one_worker_and_arrives_at_another(name: str, case:
 @pytest.mark.parametrize("name", SELECTORS)
 @pytest.mark.parametrize("load", LOAD_FUNCTIONS)
 @given(case=cases())
-@settings(max_examples=8, deadline=None)
+@settings(max_examples=examples(8), deadline=None)
 def test_the_same_loads_are_adjusted_in_the_same_way(name: str, load: LoadFunction, case: Case) -> None:
     before = [[column.copy() for column in table] for table in case.tables]
     one, other = (_adjust(case, name, replace(STANDARD_COSTS, load=load)) for _ in range(2))

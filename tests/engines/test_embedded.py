@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import random
 import re
 
@@ -14,9 +13,7 @@ from laws.crashes import CrashError, crashing
 from laws.engines import JobHome, OnJournal, one_batch, sorted_outcome
 from laws.test_every_match_once import assert_as_the_oracle_says
 from ps2stream.config import Settings
-from ps2stream.engines.durable_job import DurableJob
 from ps2stream.errors import EngineError, PS2StreamError, StateError
-from ps2stream.journal import Journal
 from ps2stream.registry.log import SubscriptionLog
 from ps2stream.roles.registrar import Registrar
 from ps2stream.sinks.parquet import ParquetSink
@@ -73,7 +70,7 @@ def test_a_long_log_gives_what_the_oracle_says_through_all_kinds_of_adjustments(
 def test_a_job_in_this_process_that_is_cut_off_at_any_step_goes_on(
     job_home: JobHome, monkeypatch: pytest.MonkeyPatch, owner: type, name: str, is_done: bool
 ) -> None:
-    events = random_events(500, seed=31, publication_share=0.5, n_subscription_ids=40)
+    events = random_events(330, seed=31, publication_share=0.5, n_subscription_ids=40)
     late = job_home.publish(events, packet_events=10)
     rng, n_crashes = random.Random(name), 0
     for seed in range(3):
@@ -90,21 +87,6 @@ def test_a_job_in_this_process_that_is_cut_off_at_any_step_goes_on(
     job_home.drain(None, SETTINGS, controller=Chaos(9, one_batch(events)), snapshot_every=OFTEN)
     assert_delivered(job_home, events, late)
     assert n_crashes >= 1
-
-
-def test_a_job_in_this_process_prunes_the_journal_and_goes_on(
-    job_home: JobHome, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    pruning_often = functools.partial(DurableJob, prune_every=50)
-    monkeypatch.setattr("ps2stream.engines.stream_start.DurableJob", pruning_often)
-    events = random_events(900, seed=42)
-    late = []
-    for start in (0, 300, 600):
-        late = job_home.publish(events.slice(0, start + 300), packet_events=20)
-        job_home.drain(None, SETTINGS, snapshot_every=OFTEN, prune=True)
-    with Journal.open(job_home.journal) as journal:
-        assert journal.oldest() > 1
-    assert_delivered(job_home, events, late)
 
 
 def test_the_notes_of_a_job_that_was_stopped_are_complete(job_home: JobHome) -> None:

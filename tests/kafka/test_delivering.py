@@ -161,7 +161,7 @@ def test_a_broker_that_is_killed_before_it_takes_note_holds_nobody_up(
                 killed.set()
             super().send_offsets_to_transaction(*words)
 
-    lone_broker.up(port, tmp_path / "data")
+    lone_broker.up(port, tmp_path / "data", is_brief=True)
     try:
         topics = Topics(Kafka(f"{lone_broker.ADDRESS}:{port}"), "bereft")
         topics.create(3)
@@ -169,7 +169,7 @@ def test_a_broker_that_is_killed_before_it_takes_note_holds_nobody_up(
         with ThreadPoolExecutor(1) as background:
             delivered = background.submit(deliver, topics, PART, 0, records_of(topics, 0))
             assert killed.wait(HANG_S)
-            lone_broker.up(port, tmp_path / "data")
+            lone_broker.up(port, tmp_path / "data", is_brief=True)
             delivered.result(HANG_S)
         assert committed(topics) == once(topics, 0)
     finally:

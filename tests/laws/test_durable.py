@@ -86,8 +86,13 @@ def test_a_stopped_job_goes_on_where_it_was(
     assert_as_the_oracle_says(job_home, events, late)
 
 
-def test_events_that_come_while_the_job_is_down_are_not_missed(
-    spark: SparkSession, job_home: JobHome, monkeypatch: pytest.MonkeyPatch
+@pytest.fixture(params=["embedded", "microbatch"])
+def session(request: pytest.FixtureRequest) -> SparkSession | None:
+    return request.getfixturevalue("spark") if request.param == "microbatch" else None
+
+
+def test_events_that_come_while_the_job_is_down_are_not_missed_and_old_ones_are_pruned(
+    session: SparkSession | None, job_home: JobHome, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pruning_often = functools.partial(DurableJob, prune_every=50)
     monkeypatch.setattr("ps2stream.engines.stream_start.DurableJob", pruning_often)
@@ -95,7 +100,7 @@ def test_events_that_come_while_the_job_is_down_are_not_missed(
     late = []
     for start in (0, 300, 600):
         late = job_home.publish(events.slice(0, start + 300), packet_events=50)
-        job_home.drain(spark, SETTINGS, snapshot_every=OFTEN, prune=True)
+        job_home.drain(session, SETTINGS, snapshot_every=OFTEN, prune=True)
     with Journal.open(job_home.journal) as journal:
         assert journal.oldest() > 1
     assert_as_the_oracle_says(job_home, events, late)

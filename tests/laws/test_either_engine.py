@@ -20,11 +20,11 @@ def test_each_engine_goes_on_where_the_other_was_stopped_or_cut_off(
     spark: SparkSession, job_home: JobHome, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A batch that one engine has decided, and matched in part, is ended by the other."""
-    events = random_events(1_500, seed=51, publication_share=0.55, n_subscription_ids=80)
-    late = job_home.publish(events.slice(0, 500), packet_events=15)
+    events = random_events(950, seed=51, publication_share=0.55, n_subscription_ids=80)
+    late = job_home.publish(events.slice(0, 200), packet_events=15)
     sample = one_batch(events)
     job_home.drain(spark, SETTINGS, controller=Chaos(1, sample), snapshot_every=OFTEN)
-    late = job_home.publish(events.slice(0, 1_100), packet_events=15)
+    late = job_home.publish(events.slice(0, 800), packet_events=15)
     cut_off: list[int] = []
     # Of a batch of this process a part is in the sink, one on Spark is all but noted as finished.
     in_part, unnoted = (ParquetSink, "write_matches", 7), (BatchNotes, "finish", 1)

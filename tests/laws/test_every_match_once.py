@@ -37,7 +37,7 @@ def assert_as_the_oracle_says(run: Run, events: pa.Table, stop_words: tuple[str,
     n_dispatchers=st.sampled_from(N_DISPATCHERS),
     batch_events=st.sampled_from([1, 7, 100]),
 )
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=100, deadline=None)
 def test_any_log_gives_what_the_oracle_says(
     events: pa.Table, n_workers: int, n_dispatchers: int, batch_events: int
 ) -> None:
@@ -51,7 +51,7 @@ def test_any_log_gives_what_the_oracle_says(
     n_workers=st.sampled_from([2, 5, 70]),
     sample_events=st.sampled_from([2, 12, 50_000]),
 )
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=100, deadline=None)
 def test_any_log_gives_what_the_oracle_says_by_any_partitioner(
     events: pa.Table, partitioner: str, n_workers: int, sample_events: int
 ) -> None:
@@ -80,7 +80,7 @@ def test_the_grid_of_the_workers_changes_nothing(events: pa.Table, grid_bits: in
 def test_division_of_the_work_changes_nothing_inline(
     n_workers: int, n_dispatchers: int, batch_events: int, seed: int
 ) -> None:
-    events = random_events(700, seed)
+    events = random_events(700 if batch_events >= 100 else 350, seed)
     chosen = Settings(n_workers=n_workers, n_dispatchers=n_dispatchers)
     assert_as_the_oracle_says(Inline().run(events, chosen, batch_events), events)
 

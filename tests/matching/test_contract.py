@@ -29,13 +29,13 @@ from ps2stream.model.schemas import BEFORE_ALL_SEQS
 from ps2stream.model.space import WORLD, Grid, Region
 from ps2stream_bench.micro.naive_index import NaiveIndex
 
-pytestmark = pytest.mark.kernel
-
 Create = Callable[[IndexSettings], WorkerIndex]
 SETTINGS = IndexSettings(Grid.over(WORLD, 5), COUNTERS)
 
 
-@pytest.fixture(params=["GI2", "GI2, mapped", "naive"])
+@pytest.fixture(
+    params=[*(pytest.param(each, marks=pytest.mark.kernel) for each in ("GI2", "GI2, mapped")), "naive"]
+)
 def create(request: pytest.FixtureRequest, tmp_path: Path) -> Create:
     """Make an index; all tests of this file run on each."""
     ways: dict[str, Create] = {

@@ -30,6 +30,7 @@ from ps2stream.matching.index import GI2
 from ps2stream.matching.layout import DTYPES, N_WORDS
 from ps2stream.model.schemas import BEFORE_ALL_SEQS
 from ps2stream.model.space import WORLD, Grid, Region
+from sizes import examples
 
 pytestmark = pytest.mark.kernel
 
@@ -46,7 +47,7 @@ seeds = st.integers(0, 1 << 32)
 
 
 @given(index_settings, seeds)
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=examples(25), deadline=None)
 def test_probe_finds_what_a_scan_finds(chosen: IndexSettings, seed: int) -> None:
     rng = random.Random(seed)
     scan = Scan()
@@ -148,7 +149,7 @@ def test_a_publication_sees_what_began_before_it_and_ends_after_it() -> None:
 
 
 @given(seeds, st.integers(1, 12), st.sampled_from([1, 16, 64]))
-@settings(max_examples=10, deadline=None)
+@settings(max_examples=examples(10), deadline=None)
 def test_counters_of_cells_add_up(seed: int, bits: int, max_cells: int) -> None:
     rng = random.Random(seed)
     stored = random_subscriptions(rng, 25, 1)
@@ -240,7 +241,7 @@ def test_more_matches_than_there_is_capacity_for_are_found_all_the_same(capacity
 
 
 @given(seeds, st.integers(1, 10))
-@settings(max_examples=10, deadline=None)
+@settings(max_examples=examples(10), deadline=None)
 def test_compaction_keeps_matches_and_counters_and_drops_the_rest(seed: int, bits: int) -> None:
     rng = random.Random(seed)
     stored = random_subscriptions(rng, 40, 1)

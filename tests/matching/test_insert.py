@@ -26,6 +26,7 @@ from ps2stream.matching.index import GI2
 from ps2stream.matching.posting import FILTER_WORDS, STEPS, fill_filter, fingerprint_of, quantise
 from ps2stream.matching.probe import holds
 from ps2stream.model.space import WORLD, Grid, Region, column_of
+from sizes import examples
 from strategies import longitudes
 
 pytestmark = pytest.mark.kernel
@@ -52,7 +53,7 @@ def _assert_same_contents(one: GI2, other: GI2) -> None:
 
 
 @given(seeds)
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=examples(15), deadline=None)
 def test_what_was_dropped_is_never_found_again_and_all_else_is(seed: int) -> None:
     rng = random.Random(seed)
     scan = Scan()
@@ -190,7 +191,7 @@ def test_the_map_grows_past_what_was_dropped_and_what_came_back() -> None:
 
 
 @given(seeds)
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=examples(15), deadline=None)
 def test_stored_returns_exactly_what_was_inserted(seed: int) -> None:
     rng = random.Random(seed)
     stored = random_subscriptions(rng, 25, 1)
@@ -219,7 +220,7 @@ def test_what_is_stored_is_a_copy_with_the_ends_there_are_now() -> None:
 
 
 @given(seeds, st.integers(1, 5))
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=examples(15), deadline=None)
 def test_an_index_counted_in_another_grid_counts_as_if_it_had_always_done_so(seed: int, bits: int) -> None:
     rng = random.Random(seed)
     stored = random_subscriptions(rng, 30, 1)
@@ -265,7 +266,7 @@ def test_a_mapped_index_that_is_counted_in_another_grid_can_be_opened_with_it(tm
 
 
 @given(longitudes, longitudes, st.integers(1, 12), st.integers(0, 12))
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 def test_of_two_places_in_one_cell_the_western_one_is_never_quantised_east_of_the_other(
     one: float, other: float, bits: int, level: int
 ) -> None:
@@ -280,7 +281,7 @@ def test_of_two_places_in_one_cell_the_western_one_is_never_quantised_east_of_th
 
 
 @given(st.lists(terms, max_size=20), st.lists(terms, max_size=20))
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 def test_the_filter_of_a_text_has_the_fingerprints_of_its_terms_and_that_of_none(
     some: list[int], others: list[int]
 ) -> None:
@@ -295,7 +296,7 @@ def test_the_filter_of_a_text_has_the_fingerprints_of_its_terms_and_that_of_none
 
 
 @given(st.sets(terms, max_size=20), st.data())
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 def test_holds_looks_at_its_own_range_only(inside: set[int], data: st.DataObject) -> None:
     before, after = data.draw(st.lists(terms, max_size=3)), data.draw(st.lists(terms, max_size=3))
     row = np.array([*before, *sorted(inside), *after], np.uint64)

@@ -13,6 +13,7 @@ from ps2stream.matching.index import GI2
 from ps2stream.matching.layout import FINER_LEVELS, N_SPLITS
 from ps2stream.matching.post import quarters_of
 from ps2stream.model.space import WORLD, Grid, Region, cell_seed, column_of, row_of
+from sizes import examples, sized
 
 pytestmark = pytest.mark.kernel
 
@@ -42,7 +43,7 @@ def _visitors(rng: random.Random, n: int, seq: int) -> list[Published]:
 
 
 @given(st.integers(0, 1 << 32), st.sampled_from([2, 8, 32]))
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=examples(20), deadline=None)
 def test_a_crowded_place_finds_what_a_scan_finds(seed: int, split_at: int) -> None:
     rng = random.Random(seed)
     scan = Scan()
@@ -137,7 +138,7 @@ def test_a_list_that_shares_its_key_with_a_quarter_is_not_lost(n_others: int, le
 def test_terms_that_all_belong_at_the_end_of_the_table_do_not_let_it_grow_without_end() -> None:
     stored = [
         Stored(i + 1, Region(1.0, 1.0, 1.0, 1.0), ((_term_with_key((1 << 64) - 4 * (i + 1)),),))
-        for i in range(1500)
+        for i in range(sized(1500, plain=300))
     ]
     index = built(IndexSettings(GRID, COUNTERS), stored)
     assert len(index._arrays.list_table) < 200 * len(stored)

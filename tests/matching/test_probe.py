@@ -19,6 +19,7 @@ from matching.scan import (
 from ps2stream.matching.contract import IndexSettings
 from ps2stream.model.schemas import AFTER_ALL_SEQS, BEFORE_ALL_SEQS
 from ps2stream.model.space import WORLD, Grid, Region
+from sizes import examples
 
 pytestmark = pytest.mark.kernel
 
@@ -74,7 +75,7 @@ def test_of_several_satisfied_clauses_the_first_decides_which_plan_has_to_own_wh
 
 
 @given(st.integers(0, 1 << 32), st.integers(1, 12), st.sampled_from([1, 16, 64]), st.integers(0, 90))
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=examples(25), deadline=None)
 def test_probe_finds_what_a_scan_finds_under_two_plans(
     seed: int, bits: int, max_cells: int, switch_seq: int
 ) -> None:
@@ -98,7 +99,7 @@ def test_probe_finds_what_a_scan_finds_under_two_plans(
 
 
 @given(st.integers(0, 1 << 32), st.integers(0, 90))
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=examples(25), deadline=None)
 def test_workers_that_share_the_terms_by_both_plans_find_every_match_once(seed: int, switch_seq: int) -> None:
     rng = random.Random(seed)
     stored = random_subscriptions(rng, 30, 1)

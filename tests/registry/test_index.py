@@ -20,6 +20,7 @@ from ps2stream.registry import index as index_module
 from ps2stream.registry.index import Registry
 from ps2stream.registry.layout import DTYPES, HEAD_SIZE, RegistryArrays
 from ps2stream.routing.layout import Postings
+from sizes import examples
 
 pytestmark = pytest.mark.kernel
 
@@ -95,7 +96,7 @@ def _assert_equal(registry: Registry, book: Book) -> None:
 
 
 @given(batches_of_updates)
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 def test_the_registry_decides_as_a_dictionary_does(batches: list[list[Update]]) -> None:
     registry, book, seq = tiny_registry(), Book(), 1
     for updates in batches:
@@ -113,7 +114,7 @@ def test_the_registry_decides_as_a_dictionary_does(batches: list[list[Update]]) 
 
 
 @given(batches_of_updates)
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=examples(30), deadline=None)
 def test_ids_of_equal_hashes_are_kept_apart(batches: list[list[Update]]) -> None:
     def collide(data: object, offsets: object, hashes: UInt64s) -> None:
         hashes[:] = 7
@@ -127,7 +128,7 @@ def test_ids_of_equal_hashes_are_kept_apart(batches: list[list[Update]]) -> None
 
 
 @given(batches_of_updates, st.integers(0, 100))
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=examples(30), deadline=None)
 def test_compaction_forgets_what_ended_by_the_horizon_and_nothing_else(
     batches: list[list[Update]], horizon: int
 ) -> None:
@@ -221,7 +222,7 @@ def test_a_registry_of_nothing_answers() -> None:
 
 
 @given(batches_of_updates)
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=examples(30), deadline=None)
 def test_versions_are_known_by_their_seqs_and_the_newest_one_by_being_last(
     batches: list[list[Update]],
 ) -> None:
@@ -237,7 +238,7 @@ def test_versions_are_known_by_their_seqs_and_the_newest_one_by_being_last(
 
 
 @given(batches_of_updates, st.data())
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=examples(30), deadline=None)
 def test_other_posting_terms_take_the_place_of_those_of_some_versions_only(
     batches: list[list[Update]], data: st.DataObject
 ) -> None:

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from ps2stream.errors import StateError
 from ps2stream.model.schemas import AFTER_ALL_SEQS, BEFORE_ALL_SEQS
 from ps2stream.registry.index import Registry
+from sizes import examples
 
 pytestmark = pytest.mark.kernel
 
@@ -33,7 +34,7 @@ def _filled(seqs: list[int], n_batches: int) -> Registry:
 
 
 @given(seqs_of_all_kinds, st.integers(1, 4), st.data())
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=examples(80), deadline=None)
 def test_every_seq_leads_to_its_version_and_no_other_seq_to_any(
     seqs: set[int], n_batches: int, data: st.DataObject
 ) -> None:

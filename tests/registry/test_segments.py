@@ -26,6 +26,7 @@ from ps2stream.registry.segments import (
     rows_of,
     subscriptions_of,
 )
+from sizes import examples
 
 pytestmark = pytest.mark.kernel
 
@@ -48,7 +49,7 @@ rows = st.lists(
 
 
 @given(rows, st.data())
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 def test_a_slice_of_a_segment_is_read_like_a_segment(drawn: list[Row], data: st.DataObject) -> None:
     start = data.draw(st.integers(0, len(drawn)))
     stop = data.draw(st.integers(start, len(drawn)))
@@ -79,7 +80,7 @@ def _rows(drawn: list[Row], change: int) -> list[int]:
 
 
 @given(rows.filter(lambda drawn: all(row["clauses"] for row in drawn)))
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 def test_what_moves_is_as_complete_as_what_begins(drawn: list[Row]) -> None:
     segment = pa.RecordBatch.from_pylist(drawn, SEGMENT)
     subs = subscriptions_of(segment)

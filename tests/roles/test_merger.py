@@ -15,6 +15,7 @@ from ps2stream.model.schemas import MATCHES
 from ps2stream.registry.index import Registry
 from ps2stream.roles.merger import Merger
 from ps2stream.roles.packets import FOUND, decode, encode
+from sizes import examples
 
 pytestmark = pytest.mark.kernel
 
@@ -95,14 +96,14 @@ def _expected(found: list[list[Run]]) -> list[Delivery]:
 
 
 @given(found_by_workers)
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 def test_the_merger_delivers_what_a_set_of_matches_would(found: list[list[Run]]) -> None:
     merged = _merger().merge([decode(encode(_found(*worker))) for worker in found])
     assert _delivered(merged) == _expected(found)
 
 
 @given(found_by_workers, st.integers(1, 3))
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=examples(50), deadline=None)
 def test_several_mergers_that_part_the_publications_deliver_what_one_would(
     found: list[list[Run]], n_mergers: int
 ) -> None:
@@ -117,7 +118,7 @@ def test_several_mergers_that_part_the_publications_deliver_what_one_would(
 
 
 @given(found_by_workers, st.integers(1, 9))
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 def test_pieces_are_the_same_deliveries_cut_where_they_are_full(
     found: list[list[Run]], max_piece: int
 ) -> None:

@@ -39,6 +39,7 @@ from ps2stream.roles.migration import (
     touching_cells,
     workers_column,
 )
+from sizes import examples
 from strategies import regions
 
 pytestmark = pytest.mark.kernel
@@ -48,7 +49,7 @@ EXTENTS = [WORLD, (-10.0, -10.0, 10.0, 10.0), (170.0, 60.0, 180.0, 90.0)]
 
 
 @given(st.lists(regions, max_size=12), st.sampled_from(EXTENTS), st.integers(1, 4), st.data())
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 def test_touching_names_the_regions_that_share_a_cell_with_the_chosen_ones(
     drawn: list[tuple[float, float, float, float]],
     extent: tuple[float, float, float, float],
@@ -96,7 +97,7 @@ def _pairs(holders: Holders) -> set[tuple[int, int]]:
 
 
 @given(seeds)
-@settings(max_examples=10, deadline=None)
+@settings(max_examples=examples(10), deadline=None)
 def test_a_relocation_moves_and_drops_what_makes_the_difference_and_no_more(seed: int) -> None:
     rng = random.Random(seed)
     events = local_stream(120, seed)
@@ -164,7 +165,7 @@ def test_a_relocation_that_changes_no_owner_moves_nothing() -> None:
 
 
 @given(seeds)
-@settings(max_examples=8, deadline=None)
+@settings(max_examples=examples(8), deadline=None)
 def test_a_switch_moves_nothing_and_the_union_brings_everything_to_the_newer_plan(seed: int) -> None:
     rng = random.Random(seed)
     events = local_stream(150, seed)
@@ -257,7 +258,7 @@ def _unasked(worker: int, seqs: Int64s) -> Subscriptions:
 
 
 @given(seeds, st.lists(st.integers(0, 5), max_size=5))
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=examples(20), deadline=None)
 def test_parts_are_joined_one_after_the_other(seed: int, lengths: list[int]) -> None:
     rng = random.Random(seed)
     parts = [random_subscriptions(rng, n, 1 + 100 * i) for i, n in enumerate(lengths)]

@@ -25,6 +25,7 @@ from ps2stream.routing.update import COUNT
 from ps2stream.testing.generators import random_point
 from routing.plans import space_plan, text_plan
 from routing.postings import postings_of
+from sizes import examples
 
 pytestmark = pytest.mark.kernel
 
@@ -66,7 +67,7 @@ def inside(rng: random.Random, region: Region) -> tuple[float, float]:
 
 
 @given(seeds, st.integers(1, 8), st.integers(1, 6), st.booleans())
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=examples(25), deadline=None)
 def test_who_owns_a_posting_term_inside_a_region_has_the_subscription(
     seed: int, n_workers: int, bits: int, by_text: bool
 ) -> None:
@@ -88,7 +89,7 @@ def test_who_owns_a_posting_term_inside_a_region_has_the_subscription(
 
 
 @given(seeds, st.integers(1, 6), st.booleans())
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=examples(15), deadline=None)
 def test_what_was_added_and_removed_leaves_nothing(seed: int, bits: int, by_text: bool) -> None:
     rng = random.Random(seed)
     plan = (text_plan if by_text else space_plan)(rng, 3, bits)
@@ -109,7 +110,7 @@ def test_what_was_added_and_removed_leaves_nothing(seed: int, bits: int, by_text
 
 
 @given(seeds, st.integers(1, 6))
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=examples(15), deadline=None)
 def test_h2_holds_exactly_the_cells_and_terms_of_who_is_left(seed: int, bits: int) -> None:
     rng = random.Random(seed)
     plan = space_plan(rng, 3, bits)
@@ -216,7 +217,7 @@ def test_no_subscriptions_and_no_publications_are_fine() -> None:
 
 
 @given(seeds, st.integers(1, 6), st.integers(1, 6), st.booleans())
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=examples(25), deadline=None)
 def test_by_two_plans_a_publication_goes_to_whom_it_goes_by_one_of_them(
     seed: int, n_workers: int, bits: int, by_text: bool
 ) -> None:
@@ -260,7 +261,7 @@ def test_what_one_plan_discards_the_other_may_want() -> None:
 
 
 @given(seeds, st.integers(1, 5), st.booleans())
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=examples(15), deadline=None)
 def test_marks_name_the_owners_of_posting_terms_in_all_cells_of_a_region(
     seed: int, bits: int, by_text: bool
 ) -> None:
@@ -308,7 +309,7 @@ def test_other_owners_change_who_gets_a_publication_but_not_whether_anybody_does
 
 
 @given(seeds, st.integers(1, 6), st.integers(1, 2))
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=examples(15), deadline=None)
 def test_who_is_not_asked_for_would_not_be_routed(seed: int, bits: int, n_versions: int) -> None:
     rng = random.Random(seed)
     versions = [GridT.create(space_plan(rng, 3, bits)) for _ in range(n_versions)]

@@ -43,14 +43,14 @@ def test_a_broker_that_is_not_there_can_be_stopped(
 def test_records_are_there_when_the_broker_comes_again_with_its_data(tmp_path: Path, port: int) -> None:
     data = tmp_path / "data"
     try:
-        named = lone_broker.up(port, data)
-        assert named == lone_broker.up(port, data)
+        named = lone_broker.up(port, data, is_brief=True)
+        assert named == lone_broker.up(port, data, is_brief=True)
         servers = named.removeprefix("PS2STREAM_KAFKA=")
         producer = Producer({"bootstrap.servers": servers})
         producer.produce("words", b"fire")
         assert producer.flush(HANG_S) == 0
         lone_broker.down(port)
-        lone_broker.up(port, data)
+        lone_broker.up(port, data, is_brief=True)
         consumer = Consumer({"bootstrap.servers": servers, "group.id": "a", "auto.offset.reset": "earliest"})
         consumer.subscribe(["words"])
         [message] = consumer.consume(1, HANG_S)

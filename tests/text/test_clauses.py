@@ -14,6 +14,7 @@ from ps2stream.model.expressions import Expression, parse
 from ps2stream.text.clauses import CompiledExpressions, compile_expressions
 from ps2stream.text.hashing import hash_term
 from ps2stream.text.tokenizer import Tokenizer
+from sizes import examples
 from strategies import ODD_CHARACTERS, doubtful_expressions, expressions, flat_expressions
 
 pytestmark = pytest.mark.kernel
@@ -53,7 +54,7 @@ def _assert_compiled(column: list[str | None], tokenizer: Tokenizer, array: pa.A
     st.lists(st.one_of(st.none(), flat_expressions, expressions, doubtful_expressions), max_size=8),
     st.sampled_from([PLAIN, STOPPING]),
 )
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 def test_compiling_equals_parsing(column: list[str | None], tokenizer: Tokenizer) -> None:
     _assert_compiled(column, tokenizer)
 
@@ -69,7 +70,7 @@ odd_expressions = st.lists(
     st.lists(odd_expressions.map(lambda text: f"b {text} a"), min_size=1, max_size=6),
     st.sampled_from([PLAIN, STOPPING]),
 )
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 def test_odd_characters_compile_as_they_parse(column: list[str], tokenizer: Tokenizer) -> None:
     _assert_compiled([*column], tokenizer)
 
@@ -108,7 +109,7 @@ def test_bytes_that_are_not_utf8_are_read_as_replaced() -> None:
 
 
 @given(st.lists(flat_expressions, min_size=1, max_size=6))
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 def test_parentheses_that_change_nothing_change_no_clause(column: list[str]) -> None:
     wrapped = pa.array([f"({text})" for text in column])
     assert _rows(compile_expressions(pa.array(column), PLAIN)) == _rows(compile_expressions(wrapped, PLAIN))

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from ps2stream.arrays import Ragged
 from ps2stream.text.hashing import hash_term
 from ps2stream.text.tokenizer import Tokenizer, terms_of, word_characters
+from sizes import examples, sized
 from strategies import ODD_CHARACTERS, ascii_texts, texts
 
 pytestmark = pytest.mark.kernel
@@ -31,13 +32,13 @@ def _rows(terms: Ragged) -> list[list[int]]:
 
 
 @given(st.lists(st.one_of(st.none(), texts), max_size=12))
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 def test_tokenize_equals_the_definition_row_by_row(batch: list[str | None]) -> None:
     assert _rows(PLAIN.tokenize(pa.array(batch, pa.string()))) == [_expected(text) for text in batch]
 
 
 @given(st.lists(ascii_texts, max_size=12))
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=examples(50), deadline=None)
 def test_both_roads_agree_on_ascii(batch: list[str]) -> None:
     # A lone combining mark adds no term but forces the road of the others.
     detour = [f"{text} \u0301" for text in batch]
@@ -46,7 +47,7 @@ def test_both_roads_agree_on_ascii(batch: list[str]) -> None:
 
 
 @given(st.lists(texts, min_size=1, max_size=8), st.data())
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=examples(50), deadline=None)
 def test_slices_and_large_strings_give_the_same(batch: list[str], data: st.DataObject) -> None:
     start = data.draw(st.integers(0, len(batch)))
     stop = data.draw(st.integers(start, len(batch)))
@@ -132,7 +133,8 @@ def test_bytes_that_are_not_utf8_separate_terms() -> None:
 
 @pytest.mark.parametrize("extra", ["", " über"])
 def test_long_texts_take_linear_time(extra: str) -> None:
-    short, long = (" ".join(f"w{number}" for number in range(n)) + extra for n in (100, 10_000))
+    n_words = sized(100, plain=10)
+    short, long = (" ".join(f"w{number}" for number in range(n)) + extra for n in (n_words, 100 * n_words))
     assert _rows(PLAIN.tokenize(pa.array([long]))) == [_expected(long)]
 
     def seconds(batch: list[str]) -> float:

@@ -13,6 +13,8 @@ from pathlib import Path
 from testbed.requirements import java
 
 HEAP = "512m"
+#: Options of a JVM that lives for seconds or few minutes: compiling better would not pay.
+_BRIEF = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC")
 # Anything of this form will do: one broker never meets another.
 _CLUSTER_ID = "cHMyc3RyZWFtLXRlc3RiZQ"
 _API_VERSIONS = 18
@@ -52,13 +54,14 @@ def properties(address: str, port: int, controller_port: int, data: Path) -> str
     return "".join(f"{name}={value}\n" for name, value in settings.items())
 
 
-def broker_command(jars: Sequence[Path], configuration: Path) -> list[str]:
+def broker_command(jars: Sequence[Path], configuration: Path, *, is_brief: bool = False) -> list[str]:
     """Return the command that formats the broker's disk, unless it is formatted, and then is the broker."""
     classpath = os.pathsep.join(map(str, jars))
-    tool = [java(), "-Xmx128m", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-cp", classpath]
+    tool = [java(), "-Xmx128m", *_BRIEF, "-cp", classpath]
     tool += ["kafka.tools.StorageTool", "format", "--ignore-formatted"]
     tool += ["--cluster-id", _CLUSTER_ID, "--config", str(configuration)]
-    server = [java(), f"-Xmx{HEAP}", "-XX:+UseG1GC", "-cp", classpath, "kafka.Kafka", str(configuration)]
+    options = _BRIEF if is_brief else ["-XX:+UseG1GC"]
+    server = [java(), f"-Xmx{HEAP}", *options, "-cp", classpath, "kafka.Kafka", str(configuration)]
     return ["/bin/sh", "-c", f"{shlex.join(tool)} && exec {shlex.join(server)}"]
 
 

@@ -27,17 +27,20 @@ def say(words: str) -> None:
     print(f"[kafka] {words}", file=sys.stderr, flush=True)
 
 
-def up(port: int, data: Path | None) -> str:
-    """Start the broker of a port unless it runs; return the variable that names it."""
+def up(port: int, data: Path | None, *, is_brief: bool = False) -> str:
+    """Start the broker of a port unless it runs; return the variable that names it.
+
+    One that ``is_brief``, for a test, starts and warms up with less work, and does not become as fast.
+    """
     directory = _directory(port)
     directory.mkdir(parents=True, exist_ok=True)
     with locked(directory.with_name("lock")):
         if _running(directory) is None:
-            _start(port, directory, data)
+            _start(port, directory, data, is_brief)
     return f"PS2STREAM_KAFKA={ADDRESS}:{port}"
 
 
-def _start(port: int, directory: Path, data: Path | None) -> None:
+def _start(port: int, directory: Path, data: Path | None, is_brief: bool) -> None:
     if _is_taken(port):
         raise BedError(f"somebody else listens on {ADDRESS}:{port}; choose another port with --port")
     began = time.monotonic()
@@ -47,7 +50,8 @@ def _start(port: int, directory: Path, data: Path | None) -> None:
     text = broker.properties(ADDRESS, port, controller_port, (data or directory / "data").absolute())
     configuration.write_text(text, encoding="utf-8")
     log.unlink(missing_ok=True)
-    pid = processes.spawn(broker.broker_command(jars, configuration), dict(os.environ), log)
+    command = broker.broker_command(jars, configuration, is_brief=is_brief)
+    pid = processes.spawn(command, dict(os.environ), log)
     (directory / "pid").write_text(str(pid), encoding="ascii")
     try:
         processes.wait_until(

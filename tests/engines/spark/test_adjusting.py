@@ -35,8 +35,9 @@ def events() -> pa.Table:
 
 
 def test_a_stream_that_drifts_is_adjusted_and_still_gives_what_the_oracle_says(
-    spark: SparkSession, job_home: JobHome, events: pa.Table
+    spark: SparkSession, job_home: JobHome
 ) -> None:
+    events = drifting(1_200, 21)
     late = job_home.publish(events, packet_events=60)
     batches = job_home.drain(spark, Settings(n_workers=3, batch_events=150, adjustment=EAGER))
     assert job_home.outcome(late) == sorted_outcome(oracle.run(events))
@@ -81,9 +82,10 @@ def test_a_running_job_can_be_asked_for_a_new_plan(
     assert not state.mailbox.take_request()
     assert [record.kind for record in state.adjustments.read()][:2] == ["switch", "unite"]
     assert state.routing().older is None
-    late = job_home.publish(events, packet_events=60)
+    published = events.slice(0, n_published + 150)
+    late = job_home.publish(published, packet_events=60)
     job_home.drain(spark, settings)
-    assert job_home.outcome(late) == sorted_outcome(oracle.run(events))
+    assert job_home.outcome(late) == sorted_outcome(oracle.run(published))
 
 
 def test_nothing_is_adjusted_and_no_status_left_where_that_is_off(

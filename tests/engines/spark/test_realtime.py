@@ -18,11 +18,13 @@ from engines.spark.faults.roles_campaign import SCRIPT, Progress
 from engines.spark.processes import kill
 from ps2stream.config import Settings
 from ps2stream.engines.held_state import held_state
+from ps2stream.engines.spark import realtime
 from ps2stream.engines.spark.realtime import RealtimeOptions, realtime_stream
-from ps2stream.errors import ConfigError
+from ps2stream.errors import ConfigError, StateError
 from ps2stream.kafka.role_topics import RoleTopics
 from ps2stream.kafka.topics import Topics
 from ps2stream.partitioning import PARTITIONERS
+from ps2stream.partitioning.plan import Plan
 from ps2stream.resident.idleness import RolesIdleness
 
 
@@ -98,25 +100,25 @@ def test_a_replay_gives_what_the_oracle_says_for_any_plan_and_number_of_roles(
     assert found["as_the_oracle"], found
 
 
-def test_a_second_driver_on_a_state_is_refused(topics: Topics, tmp_path: Path) -> None:
-    (tmp_path / "where").mkdir()
-    with held_state(tmp_path / "where" / "state", on_cluster=False) as held:
+def no_plan() -> Plan:
+    pytest.fail("nothing must come so far")
+
+
+def test_a_second_driver_on_a_state_is_refused(
+    spark: SparkSession, topics: Topics, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # The session of tests has too few, which would be told first.
+    monkeypatch.setattr(realtime, "_need_slots", lambda spark, settings: None)
+    settings = Settings(n_workers=1, n_dispatchers=1)
+    refused = pytest.raises(StateError, match="another job is running on the state")
+    with held_state(tmp_path / "state", on_cluster=False) as held:
         held.start()
-        arguments = [str(tmp_path / "where"), "7", topics.kafka.servers, topics.prefix, "given"]
-        drivers = Drivers([*arguments, "1", "1", "hybrid"], tmp_path, SCRIPT)
-        try:
-            assert drivers.current.wait() == 1
-        finally:
-            drivers.end()
-    assert "another" in drivers.heard.ends[0] or "use" in drivers.heard.ends[0], drivers.heard.ends
+        with refused, realtime_stream(spark, topics, tmp_path / "state", settings, RealtimeOptions(no_plan)):
+            pass
 
 
 def test_roles_that_have_no_slot_are_refused(spark: SparkSession, topics: Topics, tmp_path: Path) -> None:
-    def no_plan() -> None:
-        raise AssertionError
-
     settings = Settings(n_workers=4, n_dispatchers=2)
-    options = RealtimeOptions(no_plan)  # type: ignore[arg-type]
     refused = pytest.raises(ConfigError, match=r"4 workers need 7; local\[2,4\] has 2")
-    with refused, realtime_stream(spark, topics, tmp_path / "state", settings, options):
+    with refused, realtime_stream(spark, topics, tmp_path / "state", settings, RealtimeOptions(no_plan)):
         pass
