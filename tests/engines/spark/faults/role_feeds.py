@@ -149,10 +149,10 @@ class ArrivalFeed:
         history, topics = self._history, self._topics
         history.log = self._log()
         history.deliveries = [Delivery(Match(**row)) for row in delivered(topics, topics.matches)]
-        history.rejections = [
-            Rejection(row["seq"], row["op"], row["id"]) for row in delivered(topics, topics.rejected)
-        ]
+        rejected = delivered(topics, topics.rejected)
+        history.rejections = [Rejection(row["seq"], row["op"], row["id"]) for row in rejected]
         violations = check(history)
+        named = [row for row in rejected if any(repr(row["id"]) in str(each) for each in violations)]
         return {
             "n_events": len(history.updates) + len(history.publications),
             "n_matches": len(history.deliveries),
@@ -161,6 +161,7 @@ class ArrivalFeed:
             "n_wrong": sum(each.law not in ("lost", "once") for each in violations),
             "as_the_oracle": not violations,
             "violations": [str(each) for each in violations[:20]],
+            "why_rejected": [f"{row['id']}: {row['reason']}" for row in named[:20]],
         }
 
     def _log(self) -> list[EventRow]:
