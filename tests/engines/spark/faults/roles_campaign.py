@@ -16,6 +16,7 @@ import contextlib
 import json
 import os
 import random
+import shutil
 import sys
 import tempfile
 import time
@@ -180,6 +181,9 @@ def run(campaign: Campaign, topics: Topics, where: str, port: int | None) -> dic
     n_adjustments = note_from_bytes(
         RegistrarNote, read_notes(role_topics, Ends(topics.kafka), REGISTRAR).get(0)
     ).n_adjustments
+    verdict = feed.verdict(data)
+    if not verdict["as_the_oracle"]:
+        shutil.copytree(data, logs / "broker", dirs_exist_ok=True)
     return {
         "engine": "realtime",
         "order": order,
@@ -188,7 +192,7 @@ def run(campaign: Campaign, topics: Topics, where: str, port: int | None) -> dic
         "n_adjustments": n_adjustments,
         "ends": drivers.heard.ends,
         "n_trimmed": _n_trimmed(role_topics),
-        **feed.verdict(data),
+        **verdict,
         "faults": rows,
     }
 
