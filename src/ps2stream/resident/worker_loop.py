@@ -104,7 +104,7 @@ class WorkerLoop:
         while self._is_ready() and n_events < self._config.most_events:
             offset, packet, header = self._waiting.popleft()
             if packet.num_rows:
-                found += self._role.match(packet, header, self._horizon)
+                found.append(self._role.match(packet, header, self._horizon))
                 n_events += packet.num_rows
                 appended += header.appended
             self._horizons[header.dispatcher] = max(
