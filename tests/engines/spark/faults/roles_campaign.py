@@ -115,6 +115,9 @@ def one_fault(
     fault = kinds[kind](scene)
     first, all_on = progress.wait(scene.drivers.tend)
     scene.has_gone_on.set()
+    # Roles go on without their driver: the next one may end, and be needed, after that.
+    while not scene.is_mended:
+        progress.look(scene.drivers.tend)
     scene.wait_until_mended()
     row = {
         "kind": kind,
