@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import random
 import time
+from collections.abc import Iterator
 from typing import Any
 
 import pyarrow as pa
@@ -96,18 +97,27 @@ def delivered(topics: Topics, topic: str) -> list[dict[str, Any]]:
 
 def kept(topics: Topics, topic: str) -> list[dict[str, Any]]:
     """Return the rows of those records that were not trimmed, once no transaction is open."""
-    rows: list[dict[str, Any]] = []
+    return [row for span in spans(topics, topic) for record in records_of(topics, span) for row in record[1]]
+
+
+def spans(topics: Topics, topic: str) -> list[Span]:
+    """Return what is kept of each partition, once no transaction is open."""
     ends, n = Ends(topics.kafka), topics.n_partitions(topic)
     until = time.monotonic() + HANG_S
     # Brokers tell of the end of a transaction before readers see it.
     while (last := ends.last(topic, n)) != ends.acknowledged(topic, n):
         assert time.monotonic() < until
-    for partition, (start, end) in enumerate(zip(ends.first(topic, n), last, strict=True)):
-        for records in read(topics.kafka, Span(topic, partition, start, end)):
-            for record in records:
-                assert record.value is not None
-                if record.value.startswith(b"{"):
-                    rows.append(json.loads(record.value))
-                else:
-                    rows += pa.ipc.open_stream(record.value).read_all().to_pylist()
-    return rows
+    return [
+        Span(topic, number, *both) for number, both in enumerate(zip(ends.first(topic, n), last, strict=True))
+    ]
+
+
+def records_of(topics: Topics, span: Span) -> Iterator[tuple[int, list[dict[str, Any]]]]:
+    """Yield the offset of each record of a span, and its rows."""
+    for records in read(topics.kafka, span):
+        for offset, _, value in records:
+            assert value is not None
+            if value.startswith(b"{"):
+                yield offset, [json.loads(value)]
+            else:
+                yield offset, pa.ipc.open_stream(value).read_all().to_pylist()

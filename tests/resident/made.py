@@ -117,15 +117,17 @@ class House:
         return self.tell(adjusted.entry)
 
     def packets(
-        self, position: int, text: str = "tea", at: tuple[float, float] = (1.0, 1.0)
+        self, *positions: int, text: str = "tea", at: tuple[float, float] = (1.0, 1.0)
     ) -> list[tuple[int, pa.RecordBatch, RoutedHeader]]:
-        """Route a publication at a position; return workers, packets and what goes with them."""
-        row = {"seq": position, "id": f"p{position}", "lon": at[0], "lat": at[1], "text": text}
+        """Route publications at some positions; return workers, packets and what goes with them."""
+        rows = [
+            {"seq": each, "id": f"p{each}", "lon": at[0], "lat": at[1], "text": text} for each in positions
+        ]
         found = []
-        for routing, done in self.dispatcher.dispatch(pa.RecordBatch.from_pylist([row], schema=PUBLICATIONS)):
+        for routing, done in self.dispatcher.dispatch(pa.RecordBatch.from_pylist(rows, schema=PUBLICATIONS)):
             plans = routing.plans
             header = RoutedHeader(
-                0, 0, position - 1, routing.generation, plans.older is not None, plans.switch_seq
+                0, 0, max(positions) - 1, routing.generation, plans.older is not None, plans.switch_seq
             )
             found += [(worker, packet, header) for worker, packet in done.packets.items()]
         return found
@@ -135,12 +137,12 @@ class House:
         ids: list[str] = []
         for number, packet, header in packets:
             worker = self.workers[number]
-            for piece in worker.name(worker.match(packet, header, horizon)):
+            for piece in worker.name([worker.match(packet, header, horizon)]):
                 ids += piece.column("subscription_id").to_pylist()
         return sorted(ids)
 
     def publish(self, position: int, text: str = "tea") -> list[str]:
-        return self.deliver(self.packets(position, text))
+        return self.deliver(self.packets(position, text=text))
 
     def owners(self) -> set[int]:
         """Return the workers that store anything."""

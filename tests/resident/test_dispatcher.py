@@ -21,7 +21,7 @@ def test_nobody_gets_what_nobody_waits_for() -> None:
     house = House()
     house.update(10, "a")
     assert workers_at(house, 13) != []
-    assert house.packets(13, "coffee") == []
+    assert house.packets(13, text="coffee") == []
 
 
 def test_publications_of_one_batch_are_routed_each_by_its_position() -> None:

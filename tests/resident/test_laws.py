@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+import random
+
 import pyarrow as pa
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from laws.engines import one_batch
 from ps2stream.config import Settings
+from ps2stream.model.matches import Match
 from ps2stream.partitioning import PARTITIONERS
 from ps2stream.resident.notes import WorkerNote, note_from_bytes
-from ps2stream.resident.wire import WORKER, RoleName
+from ps2stream.resident.wire import WORKER, Place, RoleName, Topic
+from ps2stream.roles.packets import decode
 from ps2stream.testing import oracle
+from ps2stream.testing.checker import check_order
 from ps2stream.testing.generators import random_events
+from ps2stream.testing.history import Delivery, Violation
 from resident.restless import Restless
 from resident.rig import THE_END, Rig
 from strategies import event_logs
@@ -21,6 +27,22 @@ from strategies import event_logs
 def assert_as_the_oracle_says(rig: Rig, events: pa.Table) -> None:
     expected = sorted(tuple(match) for match in oracle.run(events).matches)
     assert sorted(rig.matches()) == expected
+
+
+def disorder_of(rig: Rig) -> list[Violation]:
+    """Return where a worker has delivered to a subscription what was published before, behind the later."""
+    publications, matches = Topic.PUBLICATIONS, Topic.MATCHES
+    partitions: dict[str | None, int] = {}
+    for number in range(rig.topics.n_partitions[publications]):
+        for record in rig.topics.records(Place(publications, number)):
+            partitions |= dict.fromkeys(decode(record.value or b"").column("id").to_pylist(), number)
+    deliveries = [
+        Delivery(Match(**row), rig.writers[number, record.offset])
+        for number in range(rig.topics.n_partitions[matches])
+        for record in rig.topics.records(Place(matches, number))
+        for row in decode(record.value or b"").to_pylist()
+    ]
+    return list(check_order(deliveries, partitions))
 
 
 @given(
@@ -87,3 +109,20 @@ def test_a_worker_that_stands_still_holds_up_nobody_else_and_misses_nothing() ->
     rig.stopped = set()
     rig.run()
     assert_as_the_oracle_says(rig, events)
+
+
+def test_a_worker_delivers_to_a_subscription_in_order_though_roles_stand_still() -> None:
+    seed = 2
+    events = random_events(800, seed=seed, invalid_share=0.0, publication_share=0.6)
+    chaos = Restless(seed, one_batch(events))
+    rig = Rig.of(Settings(n_workers=3, n_dispatchers=2), one_batch(events), controller=chaos, seed=seed)
+    rig.pour(events)
+    dice = random.Random(seed)
+    for _ in range(6):
+        rig.stopped = set(dice.sample(rig.roles, dice.choice((0, 1, 2))))
+        rig.run(0.01, n_steps=400)
+    rig.stopped = set()
+    rig.run(0.01)
+    assert_as_the_oracle_says(rig, events)
+    assert disorder_of(rig) == []
+    assert chaos.made["switch"]

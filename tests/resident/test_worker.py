@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import pyarrow as pa
 import pytest
 
 from ps2stream.resident.entries import EntryKind
@@ -102,6 +103,23 @@ def test_a_switch_and_its_end_change_no_match_of_any_position() -> None:
     assert house.publish(15) == ["a", "b"]
     assert house.publish(united.since + 1) == ["b", "c"]
     assert house.publish(house.registrar.upto + 1) == ["b", "c", "d"]
+
+
+def test_one_that_subscribes_anew_amid_a_switch_gets_publications_of_both_plans_in_their_order() -> None:
+    house = House(1)
+    house.update(10, "a")
+    switched = house.adjust("switch")
+    early = switched.since + 1
+    house.update(switched.upto + 100, "a", "b")
+    late = house.registrar.upto + 1
+    ((_, packet, header),) = house.packets(early, late)
+    (worker,) = house.workers
+    found = pa.Table.from_batches(worker.name([worker.match(packet, header, 0)])).to_pylist()
+    assert [(row["subscription_id"], row["publication_seq"]) for row in found] == [
+        ("a", early),
+        ("a", late),
+        ("b", late),
+    ]
 
 
 def test_the_index_of_an_older_generation_goes_as_a_whole() -> None:

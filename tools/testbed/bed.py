@@ -63,6 +63,10 @@ class Bed:
         """The compiled kernels that each host begins with."""
         return self.directory / "kernels"
 
+    @property
+    def broker_data(self) -> Path:
+        return self.directory / "kafka"
+
     def log(self, member: str) -> Path:
         return self.logs / f"{member}.log"
 

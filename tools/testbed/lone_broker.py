@@ -95,6 +95,11 @@ def kill(port: int) -> None:
         time.sleep(_LOOK_EVERY_S)
 
 
+def runs(port: int) -> bool:
+    """Say whether the broker of a port runs."""
+    return _running(_directory(port)) is not None
+
+
 def _directory(port: int) -> Path:
     return cache_directory() / "kafka" / str(port)
 

@@ -108,8 +108,8 @@ def _store(bed: Bed, member: Member) -> list[str]:
 
 
 def _kafka(bed: Bed, member: Member) -> list[str]:
-    configuration, data = bed.directory / "kafka.properties", bed.directory / "kafka"
-    text = broker.properties(member.address, KAFKA_PORT, KAFKA_PORT + 1, data)
+    configuration = bed.directory / "kafka.properties"
+    text = broker.properties(member.address, KAFKA_PORT, KAFKA_PORT + 1, bed.broker_data)
     configuration.write_text(text, encoding="utf-8")
     return broker.broker_command(kafka_jars(lambda _: None), configuration)
 

@@ -65,6 +65,15 @@ def unplug(member: Member) -> None:
     _ip("link", "set", member.veth, "down")
 
 
+def sever(member: Member, other: Member) -> None:
+    """Cut one link: what a member says to another gets lost, without a word."""
+    _ip("-netns", member.namespace, "route", "add", "blackhole", f"{other.address}/32")
+
+
+def rejoin(member: Member, other: Member) -> None:
+    _ip("-netns", member.namespace, "route", "delete", "blackhole", f"{other.address}/32")
+
+
 @contextlib.contextmanager
 def unplugged(member: Member) -> Iterator[None]:
     """Cut a member off while the context lasts, even if that is ended by a signal."""

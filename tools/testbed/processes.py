@@ -64,6 +64,15 @@ def command_line(pid: int) -> str:
         return ""
 
 
+def parent(pid: int) -> int | None:
+    """Return who started a process, or took it over; None if it is gone."""
+    try:
+        status = Path(f"/proc/{pid}/stat").read_text(encoding="ascii", errors="replace")
+    except OSError:
+        return None
+    return int(status.rpartition(")")[2].split()[1])
+
+
 def marked(bed: str) -> set[int]:
     """Find the processes of a bed, except this one and those it was started by."""
     wanted = f"{MARK}={bed}".encode()
@@ -85,11 +94,11 @@ def inside(namespace: str) -> set[int]:
 
 
 def _ancestry() -> set[int]:
-    pids, pid = set(), os.getpid()
-    while pid > 1 and pid not in pids:
+    pids: set[int] = set()
+    pid: int | None = os.getpid()
+    while pid is not None and pid > 1 and pid not in pids:
         pids.add(pid)
-        status = Path(f"/proc/{pid}/stat").read_text(encoding="ascii", errors="replace")
-        pid = int(status.rpartition(")")[2].split()[1])
+        pid = parent(pid)
     return pids
 
 

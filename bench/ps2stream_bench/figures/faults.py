@@ -29,11 +29,12 @@ def measure(case: Case, context: Context, path: Path = CAMPAIGNS) -> Iterator[Ro
     if not path.exists():
         yield {"unavailable": f"{case['campaigns']} is not here: an installed package has no documentation"}
         return
-    for line in path.read_text(encoding="utf-8").splitlines():
+    for number, line in enumerate(path.read_text(encoding="utf-8").splitlines()):
         campaign = json.loads(line)
         about = {
             "engine": campaign.get("engine", "microbatch"),
             "feed": campaign.get("source") or f"topics, {campaign['order']} order, {campaign['where']}",
+            "line": number,  # a seed may have been run again
             "campaign": campaign["seed"],
             **{name: campaign[name] for name in ("n_events", "n_matches", "n_lost", "n_doubled", "n_wrong")},
         }
@@ -99,7 +100,7 @@ def _by_kind(rows: Sequence[Row]) -> Iterator[Row]:
 
 
 def _campaigns(rows: Sequence[Row]) -> list[Row]:
-    return [group[0] for group in grouped(rows, ["engine", "feed", "campaign"]).values()]
+    return [group[0] for group in grouped(rows, ["engine", "feed", "line", "campaign"]).values()]
 
 
 def _by_engine(rows: Sequence[Row]) -> Iterator[Row]:

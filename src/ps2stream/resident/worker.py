@@ -29,7 +29,7 @@ from ps2stream.resident.positions import NOTHING_YET
 from ps2stream.resident.routed import RoutedHeader
 from ps2stream.roles.merger import Merger
 from ps2stream.roles.packets import ROUTED
-from ps2stream.roles.worker import Worker
+from ps2stream.roles.worker import Worker, found_of
 
 _PROBES = ROUTED.get_field_index("probes")
 
@@ -84,19 +84,21 @@ class ResidentWorker:
             self._leaving.append((entry.since, entry.generation - 1))
         self.applied = max(self.applied, entry.upto)
 
-    def match(self, packet: pa.RecordBatch, header: RoutedHeader, horizon: int) -> list[pa.RecordBatch]:
+    def match(self, packet: pa.RecordBatch, header: RoutedHeader, horizon: int) -> pa.RecordBatch:
         """Find the matches of a packet, for which the log must be applied as far as it says.
 
         ``horizon``: below it no publication will come any more, whatever happens to this process.
         """
         newest = self._workers[header.generation]
         if not header.has_older:
-            return [newest.match(packet, horizon, header.switch_seq)]
+            return newest.match(packet, horizon, header.switch_seq)
         older = self._workers[header.generation - 1]
-        return [
-            newest.match(_marked(packet, OWNED_NOW), horizon, header.switch_seq),
-            older.match(_marked(packet, OWNED_BEFORE), horizon, header.switch_seq),
-        ]
+        # Together: who subscribed anew since the switch is in both, and gets publications in their order.
+        return found_of(
+            packet,
+            newest.probe(_marked(packet, OWNED_NOW), horizon, header.switch_seq),
+            older.probe(_marked(packet, OWNED_BEFORE), horizon, header.switch_seq),
+        )
 
     def name(self, found: list[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Name the subscriptions that were found, in the order of the packets."""

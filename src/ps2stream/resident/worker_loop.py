@@ -109,7 +109,7 @@ class WorkerLoop:
                 continue
             self._incarnations[header.dispatcher] = header.incarnation
             if packet.num_rows:
-                found += self._role.match(packet, header, self._horizon)
+                found.append(self._role.match(packet, header, self._horizon))
                 n_events += packet.num_rows
                 appended += header.appended
             self._horizons[header.dispatcher] = max(

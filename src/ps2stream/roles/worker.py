@@ -65,16 +65,19 @@ class Worker(Generic[_Index]):
     def match(
         self, packet: pa.RecordBatch, horizon: int, switch_seq: int = BEFORE_ALL_SEQS
     ) -> pa.RecordBatch:
-        """Find the matches of a packet of publications.
+        """Find the matches of a packet of publications (schema FOUND).
 
         ``horizon``: below it no publication will come any more, not even in a replay.
         ``switch_seq``: subscriptions that began up to it are stored by an older plan.
         """
+        return found_of(packet, self.probe(packet, horizon, switch_seq))
+
+    def probe(self, packet: pa.RecordBatch, horizon: int, switch_seq: int) -> Found:
+        """Find the matches of a packet by its rows, in any order."""
         terms, probes = ragged_of(packet.column("terms")), ragged_of(packet.column("probes"))
-        seq = packet.column("seq").to_numpy()
-        found = self.index.probe(
+        return self.index.probe(
             Probes(
-                frozen(seq),
+                frozen(packet.column("seq").to_numpy()),
                 frozen(packet.column("lon").to_numpy()),
                 frozen(packet.column("lat").to_numpy()),
                 frozen(terms.offsets),
@@ -84,13 +87,18 @@ class Worker(Generic[_Index]):
             ),
             horizon,
         )
-        rows, seqs = by_publication(found, len(seq))
-        columns = [
-            pa.array(seq[rows]),
-            packet.column("id").take(pa.array(rows)),
-            large_lists(pa.array(seqs.values), seqs.offsets),
-        ]
-        return pa.RecordBatch.from_arrays(columns, schema=FOUND)
+
+
+def found_of(packet: pa.RecordBatch, *found: Found) -> pa.RecordBatch:
+    """Put the matches of a packet, by one index or several, into the order of its publications."""
+    together = found[0] if len(found) == 1 else Found(*map(np.concatenate, zip(*found, strict=True)))
+    rows, seqs = by_publication(together, packet.num_rows)
+    columns = [
+        pa.array(packet.column("seq").to_numpy()[rows]),
+        packet.column("id").take(pa.array(rows)),
+        large_lists(pa.array(seqs.values), seqs.offsets),
+    ]
+    return pa.RecordBatch.from_arrays(columns, schema=FOUND)
 
 
 def by_publication(found: Found, n_publications: int) -> tuple[Int64s, Ragged]:

@@ -22,7 +22,7 @@ by a later publication which does not ask for it is no law.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 
 from ps2stream.model.matches import Match
 from ps2stream.model.schemas import BEFORE_ALL_SEQS
@@ -55,7 +55,7 @@ def check(history: History) -> list[Violation]:
         *_check_matches(fates, lives),
         *check_demands(fates),
         *check_rising(fates),
-        *_check_order(history.deliveries, fates),
+        *check_order(history.deliveries, _partitions(fates)),
         *_check_rejections(history.rejections, rejected, fates),
     ]
 
@@ -163,12 +163,17 @@ def _why_not(fate: Fate, version: Version | None, position: int) -> str:
     return "its text or place does not match the subscription"
 
 
-def _check_order(deliveries: Iterable[Delivery], fates: list[Fate]) -> Iterator[Violation]:
-    partitions = {
+def _partitions(fates: list[Fate]) -> dict[str | None, int]:
+    """Return the partitions of publications that may not be placed before earlier ones."""
+    return {
         fate.sent.event.id: fate.sent.partition
         for fate in fates
         if fate.sent.partition is not None and fate.sent.as_of is None
     }
+
+
+def check_order(deliveries: Iterable[Delivery], partitions: Mapping[str | None, int]) -> Iterator[Violation]:
+    """Check the law of order alone; ``partitions`` are those of publications, by id."""
     newest: dict[tuple[str, int, int], Match] = {}
     for match, worker in deliveries:
         partition = partitions.get(match.publication_id)

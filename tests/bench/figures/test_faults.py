@@ -40,6 +40,11 @@ def test_engines_are_told_apart_and_a_line_without_one_is_of_micro_batches(tmp_p
     assert "| realtime | python | 2 | 2.5 | 4.0 |" in table
 
 
+def test_a_seed_that_was_run_again_is_another_campaign(tmp_path: Path) -> None:
+    _, table = page(rows_of(tmp_path / "faults.jsonl", CAMPAIGN, CAMPAIGN)).tables
+    assert "| microbatch | kafka | 2 | 200 | 2,000 | 0 | 0 | 0 |" in table
+
+
 @pytest.mark.parametrize("name", ["n_lost", "n_doubled", "n_wrong"])
 def test_one_match_too_few_or_too_many_is_too_much(name: str, tmp_path: Path) -> None:
     (verdict,) = page(rows_of(tmp_path / "faults.jsonl", {**CAMPAIGN, name: 1})).verdicts

@@ -50,6 +50,9 @@ from ps2stream.state.state import State
 ENGINE = "realtime"
 #: How often a task of a role may fail: a role lives long, and whatever befalls its host is not its fault.
 MOST_FAILURES = 100_000
+#: When no executor has come for so long, no more will: without a slot for each role nothing can run at all, so
+#: one that is slow to start is worth more patience than where roles only share slots.
+_SLOTS_S = 30.0
 _STOP_S = 15.0
 _TELL_S = 1.0
 _LOOK_S = 0.5
@@ -143,7 +146,7 @@ def _need_slots(spark: SparkSession, settings: Settings) -> None:
     """Refuse what would wait for ever: a role without a slot never runs, and all others wait for it."""
     needed = len(roles_of(settings))
     context = spark.sparkContext
-    found = n_slots(context) if is_local(context) else wait_for_slots(context, needed)
+    found = n_slots(context) if is_local(context) else wait_for_slots(context, needed, _SLOTS_S)
     if found < needed:
         raise ConfigError(
             f"resident roles need a slot each: 1 registrar, {settings.n_dispatchers} dispatchers and "

@@ -59,6 +59,10 @@ class Scene:
 
         self.mending.append(self.background.submit(run))
 
+    @property
+    def is_mended(self) -> bool:
+        return all(each.done() for each in self.mending)
+
     def wait_until_mended(self) -> None:
         for each in self.mending:
             each.result()

@@ -7,12 +7,14 @@ import random
 import threading
 import time
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, Protocol
 
 import pyarrow as pa
 
 from engines.spark.faults.drivers import CampaignError
 from kafka.produced import delivered
+from kafka.writers import written
 from laws.engines import one_batch
 from ps2stream.errors import BrokerError
 from ps2stream.kafka.ends import Ends
@@ -26,7 +28,7 @@ from ps2stream.resident.positions import update_seq
 from ps2stream.resident.reading import given_packet
 from ps2stream.roles.packets import decode
 from ps2stream.testing import oracle
-from ps2stream.testing.checker import check
+from ps2stream.testing.checker import check, check_order
 from ps2stream.testing.generators import Step, random_events, random_steps
 from ps2stream.testing.history import Delivery, History, SentPublication, SentUpdate
 from ps2stream.testing.oracle import EventRow, Rejection
@@ -48,8 +50,8 @@ class RoleFeed(Protocol):
         """Send no more; raise what a client failed with."""
         ...
 
-    def verdict(self) -> dict[str, Any]:
-        """Say of all that was delivered what is wrong with it."""
+    def verdict(self, data: Path | None = None) -> dict[str, Any]:
+        """Say of all that was delivered what is wrong with it; of its order if given the broker's files."""
         ...
 
 
@@ -80,6 +82,18 @@ class _Threads:
             raise self.failures[0]
 
 
+def _deliveries(topics: Topics, data: Path | None) -> list[Delivery]:
+    """Return all matches, and who delivered them if the files of the broker are there to tell."""
+    if data is None:
+        return [Delivery(Match(**row)) for row in delivered(topics, topics.matches)]
+    return [Delivery(Match(**row), producer) for row, producer in written(topics, topics.matches, data)]
+
+
+def _n_writers(deliveries: list[Delivery]) -> int:
+    """Count the workers that are known to have delivered something."""
+    return len({worker for _, worker in deliveries if worker is not None})
+
+
 class GivenFeed:
     """One client that sends events with their seqs; the oracle says what must come of them."""
 
@@ -92,6 +106,7 @@ class GivenFeed:
         self._random = random.Random(seed)
         self._n_partitions = topics.n_partitions(topics.publications)
         self._n_sent = 0
+        self._partitions: dict[str | None, int] = {}
         self._threads = _Threads()
 
     def start(self) -> None:
@@ -110,19 +125,24 @@ class GivenFeed:
         if publications.num_rows:
             to = self._random.randrange(self._n_partitions)
             records.append(Outgoing(self._topics.publications, to, given_packet(publications, upto)))
+            self._partitions |= dict.fromkeys(publications.column("id").to_pylist(), to)
         self._sender.send(records)
         self._n_sent += part.num_rows
 
-    def verdict(self) -> dict[str, Any]:
+    def verdict(self, data: Path | None = None) -> dict[str, Any]:
         expected = oracle.run(pa.Table.from_batches([self._events.slice(0, self._n_sent)])).matches
-        got = [Match(**row) for row in delivered(self._topics, self._topics.matches)]
+        deliveries = _deliveries(self._topics, data)
+        got = [match for match, _ in deliveries]
+        disorder = list(check_order(deliveries, self._partitions))
         return {
             "n_events": self._n_sent,
             "n_matches": len(expected),
             "n_lost": len(set(expected) - set(got)),
             "n_doubled": len(got) - len(set(got)),
-            "n_wrong": len(set(got) - set(expected)),
-            "as_the_oracle": sorted(got) == sorted(expected),
+            "n_wrong": len(set(got) - set(expected)) + len(disorder),
+            "n_writers": _n_writers(deliveries),
+            "as_the_oracle": sorted(got) == sorted(expected) and not disorder,
+            "violations": [str(each) for each in disorder[:20]],
         }
 
 
@@ -145,22 +165,24 @@ class ArrivalFeed:
     def stop(self) -> None:
         self._threads.stop()
 
-    def verdict(self) -> dict[str, Any]:
+    def verdict(self, data: Path | None = None) -> dict[str, Any]:
         history, topics = self._history, self._topics
         history.log = self._log()
-        history.deliveries = [Delivery(Match(**row)) for row in delivered(topics, topics.matches)]
-        history.rejections = [
-            Rejection(row["seq"], row["op"], row["id"]) for row in delivered(topics, topics.rejected)
-        ]
+        history.deliveries = _deliveries(topics, data)
+        rejected = delivered(topics, topics.rejected)
+        history.rejections = [Rejection(row["seq"], row["op"], row["id"]) for row in rejected]
         violations = check(history)
+        named = [row for row in rejected if any(repr(row["id"]) in str(each) for each in violations)]
         return {
             "n_events": len(history.updates) + len(history.publications),
             "n_matches": len(history.deliveries),
             "n_lost": sum(each.law == "lost" for each in violations),
             "n_doubled": sum(each.law == "once" for each in violations),
             "n_wrong": sum(each.law not in ("lost", "once") for each in violations),
+            "n_writers": _n_writers(history.deliveries),
             "as_the_oracle": not violations,
             "violations": [str(each) for each in violations[:20]],
+            "why_rejected": [f"{row['id']}: {row['reason']}" for row in named[:20]],
         }
 
     def _log(self) -> list[EventRow]:

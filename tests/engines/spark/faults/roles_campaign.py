@@ -17,7 +17,6 @@ import json
 import os
 import random
 import shutil
-import signal
 import sys
 import tempfile
 import time
@@ -27,12 +26,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from brokers import free_port
 from engines.spark.faults.campaign import kinds_in_turn
 from engines.spark.faults.drivers import LIMIT_S, CampaignError, Drivers
-from engines.spark.faults.kinds import KINDS, Fault, Scene, kill_driver, kill_jvm, nothing, scene_of
 from engines.spark.faults.role_feeds import ArrivalFeed, GivenFeed, RoleFeed
-from engines.spark.processes import kill
+from engines.spark.faults.role_kinds import BED_KINDS, LOCAL_KINDS, RoleKind, RoleScene, broker, data_of
+from ps2stream.config import Settings
+from ps2stream.engines.spark.resident_tasks import roles_of
 from ps2stream.errors import BrokerError
 from ps2stream.kafka.client import Kafka
 from ps2stream.kafka.ends import Ends
@@ -42,84 +41,14 @@ from ps2stream.kafka.topics import Topics
 from ps2stream.resident.idleness import RolesIdleness
 from ps2stream.resident.notes import DispatcherNote, RegistrarNote, WorkerNote, note_from_bytes
 from ps2stream.resident.wire import DISPATCHER, REGISTRAR, WORKER
-from testbed import faults, lone_broker
+from testbed import lone_broker
 from testbed.bed import HANDLE, load
 
 _N_WORKERS, _N_DISPATCHERS = 3, 2
 SCRIPT = Path(__file__).with_name("roles_job.py")
 #: Seconds from the end of one fault to the next.
 _QUIET_S = (0.5, 3.0)
-#: Seconds that a role is stopped: shorter and longer than brokers wait for its transaction.
-_PAUSE_S = (2.0, 22.0)
 _LOOK_S = 0.05
-
-
-@dataclass(slots=True)
-class LocalScene(Scene):
-    """What faults are made in on one machine: a broker at a port, and the processes of a driver."""
-
-    port: int = 0
-
-
-def kill_role(scene: Scene) -> Fault:
-    pid = scene.random.choice(_role_processes(scene))
-    kill(pid)
-    return Fault("python", "")
-
-
-def pause_role(scene: Scene) -> Fault:
-    """Stop a role as it stands; when it goes on its transaction may be aborted, or another in its place."""
-    pid = scene.random.choice(_role_processes(scene))
-    seconds = scene.random.uniform(*_PAUSE_S)
-    os.kill(pid, signal.SIGSTOP)
-
-    def go_on() -> None:
-        with contextlib.suppress(ProcessLookupError):
-            os.kill(pid, signal.SIGCONT)
-
-    scene.mend(seconds, go_on)
-    return Fault("role-pause", "", {"paused_s": round(seconds, 1)})
-
-
-def kill_broker(scene: Scene) -> Fault:
-    assert isinstance(scene, LocalScene)
-    port, away_s = scene.port, scene.random.uniform(0.0, 4.0)
-    lone_broker.kill(port)
-    scene.mend(away_s, lambda: lone_broker.up(port, _data(port)))
-    return Fault("kafka", "", {"away_s": round(away_s, 1)})
-
-
-def _data(port: int) -> Path:
-    return Path(tempfile.gettempdir()) / f"roles-campaign-{port}"
-
-
-def _role_processes(scene: Scene) -> list[int]:
-    """Find the processes that run roles; wait for some where there are none."""
-    until = time.monotonic() + LIMIT_S
-    while time.monotonic() < until:
-        if isinstance(scene, LocalScene):
-            found = scene.drivers.current.task_processes()
-        else:
-            found = [
-                pid
-                for member in scene.bed.layout.hosts
-                for pid in faults.of_kind(scene.bed, member.name, "python")
-            ]
-        if found:
-            return sorted(found)
-        time.sleep(0.1)
-    raise CampaignError("no process runs a role")
-
-
-LOCAL_KINDS: dict[str, Callable[[Scene], Fault]] = {
-    "none": nothing,
-    "python": kill_role,
-    "role-pause": pause_role,
-    "driver": kill_driver,
-    "jvm": kill_jvm,
-    "kafka": kill_broker,
-}
-BED_KINDS: dict[str, Callable[[Scene], Fault]] = {**KINDS, "role-pause": pause_role}
 
 
 @dataclass(slots=True)
@@ -177,13 +106,18 @@ class Progress:
 
 
 def one_fault(
-    kind: str, kinds: dict[str, Callable[[Scene], Fault]], scene: Scene, progress: Progress, began: float
+    kind: str, kinds: dict[str, RoleKind], scene: RoleScene, progress: Progress, began: float
 ) -> dict[str, Any]:
     """Make a fault and wait until all roles have gone on and all is whole again; return a row."""
     time.sleep(scene.random.uniform(*_QUIET_S))
     made_at, n_drivers = time.monotonic(), len(scene.drivers.all)
+    scene.has_gone_on.clear()
     fault = kinds[kind](scene)
     first, all_on = progress.wait(scene.drivers.tend)
+    scene.has_gone_on.set()
+    # Roles go on without their driver: the next one may end, and be needed, after that.
+    while not scene.is_mended:
+        progress.look(scene.drivers.tend)
     scene.wait_until_mended()
     row = {
         "kind": kind,
@@ -210,6 +144,7 @@ class Campaign(NamedTuple):
 
 def run(campaign: Campaign, topics: Topics, where: str, port: int | None) -> dict[str, Any]:
     """Run a campaign in the bed of the environment; with a broker's port, on this machine."""
+    data = data_of(port) if port is not None else load(Path(os.environ[HANDLE])).broker_data
     seed, order, chosen, within_s, logs = campaign
     rng = random.Random(seed)
     topics.create()
@@ -226,7 +161,7 @@ def run(campaign: Campaign, topics: Topics, where: str, port: int | None) -> dic
         progress = Progress(role_topics)
         progress.wait(drivers.tend)
         began = time.monotonic()
-        with _scene(drivers, rng, port) as scene:
+        with _scene(drivers, rng, role_topics, port) as scene:
             kinds = BED_KINDS if port is None else LOCAL_KINDS
             rows: list[dict[str, Any]] = []
             while len(rows) < len(chosen) and time.monotonic() - began < within_s:
@@ -249,6 +184,9 @@ def run(campaign: Campaign, topics: Topics, where: str, port: int | None) -> dic
     n_adjustments = note_from_bytes(
         RegistrarNote, read_notes(role_topics, Ends(topics.kafka), REGISTRAR).get(0)
     ).n_adjustments
+    verdict = feed.verdict(data)
+    if not verdict["as_the_oracle"]:
+        shutil.copytree(data, logs / "broker", dirs_exist_ok=True)
     return {
         "engine": "realtime",
         "order": order,
@@ -256,28 +194,31 @@ def run(campaign: Campaign, topics: Topics, where: str, port: int | None) -> dic
         "seed": seed,
         "n_adjustments": n_adjustments,
         "ends": drivers.heard.ends,
-        **feed.verdict(),
+        "n_trimmed": _n_trimmed(role_topics),
+        **verdict,
         "faults": rows,
     }
 
 
+def _n_trimmed(topics: RoleTopics) -> dict[str, int]:
+    """Count the offsets between roles that are gone."""
+    ends, counts = Ends(topics.topics.kafka), {"log": 1, "routed": topics.n_workers}
+    return {topic: sum(ends.first(topics.name(topic), n)) for topic, n in counts.items()}
+
+
 @contextlib.contextmanager
-def _scene(drivers: Drivers, rng: random.Random, port: int | None) -> Iterator[Scene]:
-    if port is None:
-        with scene_of(load(Path(os.environ[HANDLE])), drivers, rng) as scene:
-            yield scene
-        return
+def _scene(drivers: Drivers, rng: random.Random, topics: RoleTopics, port: int | None) -> Iterator[RoleScene]:
+    bed = None if HANDLE not in os.environ else load(Path(os.environ[HANDLE]))
+    roles = roles_of(Settings(n_workers=_N_WORKERS, n_dispatchers=_N_DISPATCHERS))
     with ThreadPoolExecutor(4, "mending") as background:
-        local = LocalScene(None, drivers, rng, background)  # type: ignore[arg-type]  # no bed
-        local.port = port
-        yield local
+        yield RoleScene(bed, drivers, rng, background, topics=topics, roles=roles, port=port)  # type: ignore[arg-type]
 
 
 def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--seed", type=int, required=True)
     parser.add_argument("--order", choices=("given", "arrival"), default="arrival")
-    parser.add_argument("--kinds", help="in a bed also: executor,worker,host,store,master,cut-5,cut-40")
+    parser.add_argument("--kinds", help=f"in a bed: {', '.join(BED_KINDS)}; else: {', '.join(LOCAL_KINDS)}")
     parser.add_argument("--faults", type=int, default=8)
     parser.add_argument("--within", type=float, default=float("inf"), help="no fault after so many seconds")
     parser.add_argument("--out", type=Path, help="append the line to this file, too")
@@ -305,18 +246,6 @@ def main() -> None:
         with given.out.open("a") as file:
             file.write(f"{line}\n")
     print(line)
-
-
-@contextlib.contextmanager
-def broker() -> Iterator[int]:
-    """Run a broker of one's own, that may be killed, while the context lasts."""
-    port = free_port()
-    lone_broker.up(port, _data(port))
-    try:
-        yield port
-    finally:
-        lone_broker.down(port)
-        shutil.rmtree(_data(port), ignore_errors=True)
 
 
 if __name__ == "__main__":
