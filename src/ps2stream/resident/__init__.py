@@ -20,7 +20,7 @@ knows from the newest snapshot and the log behind it, and goes on: nothing is lo
     worker           match by the subscriptions of a position; move in at once, move out late
     *_loop           the loops of the three around their wires
     wire             the contract of a role's wire; memory_wire: in this process
-    committing       how roles commit; pace: how often
+    committing       how roles commit; pace: how often; seldom_notes: at least once
     notes, log_tail  where a role begins
     files            plans and snapshots in the store
     reporting        what roles tell of themselves; controlling: what the registrar makes of it
