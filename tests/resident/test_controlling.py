@@ -133,3 +133,14 @@ def test_contents_are_those_of_the_cells_that_there_are_now(n_cells: int) -> Non
     first, second = controlling.contents(n_cells)
     assert first.tolist() == [0] * n_cells
     assert second.tolist() == ([0, 1, 2, 3] if n_cells == 4 else [0] * n_cells)
+
+
+def test_reports_of_any_size_go_in_parts_that_brokers_take_and_come_to_the_same() -> None:
+    contents = pa.record_batch({"bytes": pa.array(range(300_000), pa.int64())})
+    reports = told(worker(0), contents=contents)
+    assert len(reports) > 3
+    assert max(len(report.value or b"") for report in reports) < 1_000_000
+    controlling = Controlling(Watcher(), 1, 0.0)
+    controlling.take(reports)
+    (known,) = controlling.contents(300_000)
+    assert known.tolist() == list(range(300_000))

@@ -125,7 +125,7 @@ class KafkaWire:
                 produce(self._producer, outgoing, _noted(offsets, number))
             self._producer.commit_transaction(_COMMIT_S)
         except KafkaException as error:
-            raise self._failure(error) from error
+            raise self._failure(error, records) from error
         if min(offsets) < 0:
             raise BrokerError(f"{self._role} was not told where its records are")
         self._note_offset = offsets.pop()
@@ -188,9 +188,13 @@ class KafkaWire:
         self._places[topic, partition] = place
         return place
 
-    def _failure(self, error: KafkaException) -> Exception:
+    def _failure(self, error: KafkaException, records: Sequence[Send]) -> Exception:
         if error.args[0].code() in _FENCED:
             return FencedError(f"another {self._role} has taken over")
+        if error.args[0].code() == KafkaError.MSG_SIZE_TOO_LARGE:
+            largest = max(records, key=lambda record: len(record.value))
+            size = f"a record of {len(largest.value):,} bytes for {largest.place.topic}"
+            return BrokerError(f"{self._role} cannot write {size}: {reason_of(error)}")
         return BrokerError(f"{self._role} cannot write: {reason_of(error)}")
 
 

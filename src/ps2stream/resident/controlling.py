@@ -14,7 +14,7 @@ from ps2stream.arrays import Int64s
 from ps2stream.balance.adjustments import Adjustment
 from ps2stream.metrics.measures import RoleMeasures
 from ps2stream.model.schemas import BEFORE_ALL_SEQS
-from ps2stream.resident.reporting import ReportKind
+from ps2stream.resident.reporting import FIRST_ROW, N_ROWS, ReportKind
 from ps2stream.resident.wire import DISPATCHER, WORKER, Received
 from ps2stream.roles.packets import WORKER as WHOSE
 from ps2stream.roles.packets import decode
@@ -57,11 +57,18 @@ class Controlling:
                     self._sampled.append(batch)
                 else:
                     worker = int(batch.schema.metadata[WHOSE])
-                    plain = batch.replace_schema_metadata(None)
                     if kind == ReportKind.CELLS:
+                        plain = batch.replace_schema_metadata(None)
                         self._cells.setdefault(worker, []).append(plain)
                     else:
-                        self._contents[worker] = plain.column("bytes").to_numpy()
+                        self._take_contents(worker, batch)
+
+    def _take_contents(self, worker: int, part: pa.RecordBatch) -> None:
+        first, n_cells = (int(part.schema.metadata[name]) for name in (FIRST_ROW, N_ROWS))
+        known = self._contents.get(worker)
+        if known is None or len(known) != n_cells:
+            known = self._contents[worker] = np.zeros(n_cells, np.int64)
+        known[first : first + part.num_rows] = part.column("bytes").to_numpy()
 
     def asked(self) -> Controller | None:
         """Return the controller when it has seen something new and may adjust."""

@@ -28,6 +28,8 @@ from ps2stream.resident.wire import DISPATCHER, Place, Received, Send, Topic, Wi
 from ps2stream.roles.packets import ROUTED, fitting
 
 _HEARTBEAT = empty(ROUTED)
+#: The controller needs no more publications in a report.
+_MOST_SAMPLED = 500
 
 
 @dataclass(slots=True)
@@ -220,12 +222,15 @@ class DispatcherLoop:
     def _packets(
         self, publications: pa.RecordBatch, appended: Counter[int], rejected: list[pa.RecordBatch]
     ) -> Iterator[Send]:
-        is_adjusted = self._config.settings.adjustment.scope != "off"
-        for routing, done in self._role.dispatch(publications, with_sample=is_adjusted):
+        is_sampled = (
+            self._config.settings.adjustment.scope != "off"
+            and sum(each.num_rows for each in self._sampled) < _MOST_SAMPLED
+        )
+        for routing, done in self._role.dispatch(publications, with_sample=is_sampled):
             rejected.append(done.rejected)
             self._recorder.count("publications", done.n_publications)
             self._recorder.count("discarded_publications", done.n_discarded)
-            if is_adjusted:
+            if is_sampled:
                 self._sampled.append(done.sampled)
             needs = int(publications.column("seq").to_numpy().max()) - 1
             header = self._header(routing, min(needs, self._role.applied), tuple(sorted(appended.items())))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from enum import StrEnum
 
 import pyarrow as pa
@@ -11,9 +11,11 @@ import pyarrow as pa
 from ps2stream.arrow import concat
 from ps2stream.metrics.recorder import Recorder
 from ps2stream.resident.wire import Place, Send, Topic
-from ps2stream.roles.packets import WORKER, encode
+from ps2stream.roles.packets import WORKER, encode, fitting
 
 _LOADS = Place(Topic.LOADS)
+#: In the metadata of a part: which of how many rows it begins with.
+FIRST_ROW, N_ROWS = b"first_row", b"n_rows"
 
 
 class ReportKind(StrEnum):
@@ -46,14 +48,25 @@ class Reporter:
         contents: pa.RecordBatch | None = None,
     ) -> list[Send]:
         measures = self._recorder.measures()
-        whose = {WORKER: str(measures.number)}
         sends = [_send(ReportKind.MEASURES, measures.to_json().encode())]
-        if sampled:
-            sends.append(_send(ReportKind.SAMPLE, encode(concat(list(sampled)))))
-        for kind, batch in ((ReportKind.CELLS, cells), (ReportKind.CONTENTS, contents)):
+        joined = concat(list(sampled)) if sampled else None
+        for kind, batch in (
+            (ReportKind.SAMPLE, joined),
+            (ReportKind.CELLS, cells),
+            (ReportKind.CONTENTS, contents),
+        ):
             if batch is not None:
-                sends.append(_send(kind, encode(batch.replace_schema_metadata(whose))))
+                sends += _parts(kind, batch, measures.number)
         return sends
+
+
+def _parts(kind: ReportKind, batch: pa.RecordBatch, number: int) -> Iterator[Send]:
+    """Cut a batch into parts that brokers take."""
+    first = 0
+    for part in list(fitting(batch)) or [batch]:
+        told = {WORKER: str(number), FIRST_ROW: str(first), N_ROWS: str(batch.num_rows)}
+        yield _send(kind, encode(part.replace_schema_metadata(told)))
+        first += part.num_rows
 
 
 def _send(kind: ReportKind, value: bytes) -> Send:
