@@ -31,3 +31,12 @@ def test_one_row_may_be_larger_than_a_packet_and_stays_whole() -> None:
     rows = [{"seq": n, "id": "p" * (1 << 20) if n == 1 else "p"} for n in range(3)]
     parts = list(fitting(pa.RecordBatch.from_pylist(rows, ROUTED)))
     assert [part.column("seq").to_pylist() for part in parts] == [[0], [1], [2]]
+
+
+def test_columns_that_share_their_bytes_are_cut_as_if_they_did_not() -> None:
+    shared = pa.array(range(60_000), pa.int64())
+    rows = pa.record_batch({"one": shared, "two": shared, "three": shared})
+    assert rows.get_total_buffer_size() < MAX_PACKET_BYTES < rows.nbytes
+    parts = list(fitting(rows))
+    assert max(len(encode(part)) for part in parts) < 1_000_000
+    assert pa.Table.from_batches(parts).combine_chunks() == pa.Table.from_batches([rows])

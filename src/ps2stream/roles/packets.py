@@ -97,10 +97,12 @@ def fitting(rows: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
 
     They are slices: ``encode`` writes of their buffers what they show, and a copy would cost more than that.
     """
-    if rows.num_rows and rows.get_total_buffer_size() <= MAX_PACKET_BYTES:  # of all that it is a slice of
-        yield rows
+    n_bytes = rows.nbytes  # of each column: buffers that two of them share are written twice
+    if n_bytes <= MAX_PACKET_BYTES:
+        if rows.num_rows:
+            yield rows
         return
-    n_each = max(1, int(MAX_PACKET_BYTES * rows.num_rows / max(1, rows.nbytes)))
+    n_each = max(1, int(MAX_PACKET_BYTES * rows.num_rows / n_bytes))
     for start in range(0, rows.num_rows, n_each):
         part = rows.slice(start, n_each)
         if part.nbytes > MAX_PACKET_BYTES and part.num_rows > 1:
