@@ -50,8 +50,8 @@ from ps2stream.state.state import State
 ENGINE = "realtime"
 #: How often a task of a role may fail: a role lives long, and whatever befalls its host is not its fault.
 MOST_FAILURES = 100_000
-#: When no executor has come for so long, no more will. Without a slot for each role nothing can run at all: one
-#: that is slow to start is worth more patience than where tasks only share slots.
+#: When no executor has come for so long, no more will. Without a slot for each role nothing can run at all:
+#: one that is slow to start is worth more patience than where tasks only share slots.
 _SLOTS_S = 30.0
 _STOP_S = 15.0
 _TELL_S = 1.0
