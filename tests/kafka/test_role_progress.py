@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 
 import pytest
-from confluent_kafka import TopicPartition
 
 from kafka.transactions import abort
 from ps2stream.kafka.ends import Ends
@@ -34,25 +33,3 @@ def test_what_nobody_can_read_is_not_left_to_do(topics: Topics) -> None:
     while ends.last(topics.publications, 2)[1] < 2:  # the record, and the mark of the end
         assert time.monotonic() < deadline
     assert all_read(roles, ends, {place: 0})
-
-
-def test_what_is_trimmed_while_somebody_looks_is_no_failure(topics: Topics) -> None:
-    roles, place = RoleTopics(topics, 1), Place("publications", 1)
-    Sender(topics.kafka).send([Outgoing(topics.publications, 1, b"x")] * 3)
-    gone = TopicPartition(topics.publications, 1, 2)
-    for trimmed in topics.kafka.admin().delete_records([gone]).values():
-        trimmed.result()
-    assert not all_read(roles, LateEnds(topics.kafka), {place: 0})
-    assert all_read(roles, LateEnds(topics.kafka), {place: 3})
-
-
-class LateEnds(Ends):
-    """Tell, the first time, what was there before anything was trimmed."""
-
-    _has_told = False
-
-    def first(self, topic: str, n_partitions: int) -> list[int]:
-        if self._has_told:
-            return super().first(topic, n_partitions)
-        self._has_told = True
-        return [0] * n_partitions
