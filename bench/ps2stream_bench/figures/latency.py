@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure as Canvas
 
 #: In the order of tables. One that ``live/engine_driver.py`` knows can be added.
-ENGINES = ("realtime", "microbatch", "inline")
+ENGINES = ("realtime", "realtime, at least once", "microbatch", "inline")
 MODERATE = 50
 #: Of the engine that is made for it, at a moderate load on two cores.
 _TARGETS_MS = {"p50": 25.0, "p99": 100.0}

@@ -8,6 +8,7 @@ Prints ``ready``; a line ``board`` is answered with what the roles have counted,
 from __future__ import annotations
 
 import contextlib
+import functools
 import json
 import pickle
 import sys
@@ -50,10 +51,10 @@ class Running:
 
 
 @contextlib.contextmanager
-def _realtime(asked: Asked) -> Iterator[Running]:
+def _realtime(asked: Asked, *, is_exact: bool = True) -> Iterator[Running]:
     from ps2stream.engines.spark.realtime import RealtimeOptions, realtime_conf, realtime_stream
 
-    options = RealtimeOptions(lambda: asked.plan)
+    options = RealtimeOptions(lambda: asked.plan, is_exact=is_exact)
     conf = realtime_conf(asked.settings, on_cluster=False)
     with (
         own_session("ps2stream-bench", log=asked.home / "spark.log", conf=conf) as spark,
@@ -104,6 +105,7 @@ def _inline(asked: Asked) -> Iterator[Running]:
 #: One that is added here can be named in a figure. All but inline run on topics.
 ENGINES: dict[str, Callable[[Asked], contextlib.AbstractContextManager[Running]]] = {
     "realtime": _realtime,
+    "realtime, at least once": functools.partial(_realtime, is_exact=False),
     "microbatch": _microbatch,
     "inline": _inline,
 }
