@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from ps2stream.config import Settings
 from ps2stream.resident.files import RoleFiles
 from ps2stream.resident.reading import Arrival, Given, Order
+from ps2stream.resident.trimming import TRIM_S
 from ps2stream.sinks.match_records import MatchFormat
 
 
@@ -33,7 +34,7 @@ class RoleConfig:
     most_events: int = 20_000
     report_s: float = 1.0
     heartbeat_s: float = 0.2
-    trim_s: float = 5.0
+    trim_s: float = TRIM_S
     snapshot_every: int = 100_000
 
     @property

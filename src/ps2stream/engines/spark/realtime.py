@@ -43,6 +43,7 @@ from ps2stream.resident.config import RoleConfig
 from ps2stream.resident.entries import first_entry
 from ps2stream.resident.files import FIRST_SNAPSHOT, RoleFiles
 from ps2stream.resident.idleness import RolesIdleness
+from ps2stream.resident.trimming import TRIM_S
 from ps2stream.resident.wire import DISPATCHER
 from ps2stream.sinks.match_records import MatchFormat
 from ps2stream.state.state import State
@@ -86,7 +87,7 @@ class RealtimeOptions:
     make_controller: MakeController | None = None
     snapshot_every: int = 100_000
     report_s: float = 1.0
-    trim_s: float = 5.0
+    trim_s: float = TRIM_S
     board: Board = field(default_factory=lambda: Board(ENGINE))
 
 
