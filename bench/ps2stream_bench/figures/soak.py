@@ -139,7 +139,7 @@ _WATCHED = (
 
 _PAPER = "The paper has no such figure."
 _OURS = """\
-US, Q1 with {subscriptions:,} subscriptions and as many again that come and go, {tuples_per_s:,} tuples/s for
+US, Q1 with {subscriptions:,} subscriptions and half as many that come and go, {tuples_per_s:,} tuples/s for
 {seconds:,} s, five publications with one update, two workers, exactly once; cells move whenever loads differ
 by 5 %. Users' topics keep the last of what was sent. Memory is that of the processes' own pages, of what
 they share a part. Of the first half the maximum is taken from its second quarter on: indexes and topics fill
