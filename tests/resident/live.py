@@ -10,14 +10,17 @@ from typing import Any
 
 import pyarrow as pa
 
+from laws.engines import one_batch
+from ps2stream.config import Settings
 from ps2stream.model.matches import Match
 from ps2stream.model.schemas import EVENTS, PUBLISH
 from ps2stream.resident.positions import update_seq
 from ps2stream.resident.wire import Place, Topic
 from ps2stream.roles.packets import decode, encode
-from ps2stream.testing.generators import Step
+from ps2stream.testing.generators import Step, random_events
 from ps2stream.testing.history import Delivery, History, SentPublication, SentUpdate
 from ps2stream.testing.oracle import Rejection
+from resident.restless import Restless
 from resident.rig import Rig
 
 _RECORD = pa.schema(
@@ -39,6 +42,14 @@ def as_sent(step: Step, number: int) -> Step:
         return step
     name = f"p{number}" if step.event.id is None else step.event.id
     return step._replace(event=step.event._replace(op=PUBLISH, id=name))
+
+
+def live_rig(seed: int, n_workers: int, n_dispatchers: int, as_of_s: float) -> tuple[Rig, Restless]:
+    """Return a rig for events that bring no order, with cells that move all the time."""
+    sample = one_batch(random_events(100, seed))
+    chaos = Restless(seed, sample)
+    chosen = Settings(n_workers=n_workers, n_dispatchers=n_dispatchers)
+    return Rig.of(chosen, sample, controller=chaos, given=False, seed=seed, as_of_s=as_of_s), chaos
 
 
 @dataclass

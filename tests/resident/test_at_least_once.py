@@ -15,7 +15,7 @@ from ps2stream.resident.wire import DISPATCHER, WORKER, RoleName
 from ps2stream.testing import oracle
 from ps2stream.testing.checker import check, check_at_least_once
 from ps2stream.testing.generators import random_events, random_steps
-from resident.live import Clients
+from resident.live import Clients, live_rig
 from resident.restless import Restless
 from resident.rig import Rig
 from strategies import event_logs
@@ -104,10 +104,8 @@ def test_packets_of_a_dispatcher_that_was_replaced_are_passed_over() -> None:
 def test_publications_without_an_order_reach_all_at_one_of_their_positions(
     seed: int, n_workers: int, n_dispatchers: int, death: float, as_of_s: float
 ) -> None:
-    sample = one_batch(random_events(100, seed))
-    chosen = Settings(n_workers=n_workers, n_dispatchers=n_dispatchers)
-    chaos = Restless(seed, sample)
-    rig = loose(Rig.of(chosen, sample, controller=chaos, given=False, seed=seed, as_of_s=as_of_s))
+    rig, _ = live_rig(seed, n_workers, n_dispatchers, as_of_s)
+    loose(rig)
     clients = Clients(rig)
     clients.will(random_steps(80, seed))
     rig.run(death)

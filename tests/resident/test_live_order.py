@@ -8,22 +8,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from laws.engines import one_batch
-from ps2stream.config import Settings
 from ps2stream.model.schemas import PUBLISH
 from ps2stream.resident.wire import REGISTRAR, RoleName
 from ps2stream.testing.checker import check
-from ps2stream.testing.generators import random_events, random_steps
-from resident.live import Clients
-from resident.restless import Restless
-from resident.rig import Rig
-
-
-def live_rig(seed: int, n_workers: int, n_dispatchers: int, as_of_s: float) -> tuple[Rig, Restless]:
-    sample = one_batch(random_events(100, seed))
-    chaos = Restless(seed, sample)
-    chosen = Settings(n_workers=n_workers, n_dispatchers=n_dispatchers)
-    return Rig.of(chosen, sample, controller=chaos, given=False, seed=seed, as_of_s=as_of_s), chaos
+from ps2stream.testing.generators import random_steps
+from resident.live import Clients, live_rig
 
 
 @given(

@@ -15,7 +15,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ps2stream.arrays import Float64s, Int64s
-from ps2stream.arrow import spans_of
 from ps2stream.errors import EXCERPT, SchemaError, quoted
 from ps2stream.model.limits import MAX_ID_BYTES, check_n_bytes, max_bytes
 from ps2stream.model.schemas import (
@@ -184,10 +183,6 @@ def _why_not_after(seq: int | None, high_water: int, what: str) -> str | None:
 
 def check_publications(batch: pa.RecordBatch) -> tuple[Publications, pa.RecordBatch]:
     """Part the valid publications of a batch from the rejected ones."""
-    if _are_sound(batch):
-        return _publications(
-            batch, _floats(batch.column("lon")), _floats(batch.column("lat"))
-        ), nothing_rejected()
     lat, lon = _floats(batch.column("lat")), _floats(batch.column("lon"))
     bad = _out_of(lat, MAX_LAT) | _out_of(lon, MAX_LON)
     for name, least in (("id", 1), ("text", 0)):
@@ -198,34 +193,8 @@ def check_publications(batch: pa.RecordBatch) -> tuple[Publications, pa.RecordBa
         rejected = rejection(batch, reasons, op=PUBLISH)
         batch = batch.filter(pa.array(~bad))
         lat, lon = lat[~bad], lon[~bad]
-    return _publications(batch, lon, lat), rejected
-
-
-def _publications(batch: pa.RecordBatch, lon: Float64s, lat: Float64s) -> Publications:
-    return Publications(batch.column("seq").to_numpy(), batch.column("id"), lon, lat, batch.column("text"))
-
-
-def _are_sound(batch: pa.RecordBatch) -> bool:
-    """Say of most batches that nothing in them is to be rejected, without a look at every row's reasons.
-
-    A few publications at a time are the usual case of a stream: what is done once a batch is what it costs.
-    """
-    if not batch.num_rows:
-        return True
-    for name, bound in (("lat", MAX_LAT), ("lon", MAX_LON)):
-        column = batch.column(name)
-        if column.null_count or not np.abs(column.to_numpy()).max() <= bound:  # NaN is not below it
-            return False
-    for name in ("id", "text"):
-        column = batch.column(name)
-        if column.null_count:
-            return False
-        n_bytes = np.diff(spans_of(column).offsets)
-        if n_bytes.max() > max_bytes(name) or (name == "id" and not n_bytes.min()):
-            return False
-        if _not_utf8(column).any():
-            return False
-    return True
+    seq = batch.column("seq").to_numpy()
+    return Publications(seq, batch.column("id"), lon, lat, batch.column("text")), rejected
 
 
 def check_updates(batch: pa.RecordBatch) -> tuple[Updates, pa.RecordBatch]:

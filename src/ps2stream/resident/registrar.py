@@ -71,9 +71,8 @@ class ResidentRegistrar:
             last.generation,
         )
         plans = last.routing.map(read_plan)
-        self.registrar = Registrar(
-            plans.newest, has_h2=False
-        )  # dispatchers count by the log, each for itself
+        # Dispatchers count by the log, each for itself.
+        self.registrar = Registrar(plans.newest, has_h2=False)
         self.registrar.restore(segments, plans)
 
     @property

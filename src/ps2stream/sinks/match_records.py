@@ -9,6 +9,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 import pyarrow as pa
 
+from ps2stream.arrow import pick
 from ps2stream.roles.packets import encode, fitting
 from ps2stream.sinks.partitions import partitions_of
 
@@ -28,14 +29,11 @@ def match_records(
 ) -> Iterator[MatchRecord]:
     """Divide matches (schema MATCHES) by the ids of their subscriptions."""
     for piece in pieces:
-        if n_partitions == 1 and match_format == "arrow":
-            yield from (MatchRecord(0, encode(part)) for part in fitting(piece))
-            continue
         partitions = partitions_of(piece.column("subscription_id"), n_partitions)
         if match_format == "json":
             for row, partition in zip(piece.to_pylist(), partitions.tolist(), strict=True):
                 yield MatchRecord(partition, json.dumps(row).encode(), row["subscription_id"].encode())
         else:
             for partition in np.unique(partitions).tolist():
-                rows = piece.filter(pa.array(partitions == partition))
+                rows = pick(piece, partitions == partition)
                 yield from (MatchRecord(partition, encode(part)) for part in fitting(rows))

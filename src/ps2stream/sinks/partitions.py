@@ -13,6 +13,8 @@ from ps2stream.text.hashing import xxh64
 
 def partitions_of(ids: pa.Array, n_partitions: int) -> Int64s:
     """Return the partition of each id: the same for the same id, whoever asks."""
+    if n_partitions == 1:
+        return np.zeros(len(ids), np.int64)
     partitions = np.empty(len(ids), np.int64)
     _divide(spans_of(ids), n_partitions, partitions)
     return partitions
