@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import logging
+import threading
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from py4j.protocol import Py4JError
 from pyspark.sql import SparkSession
 
 from ps2stream.engines.spark import slots
-from ps2stream.engines.spark.slots import n_slots, wait_for_slots
+from ps2stream.engines.spark.slots import n_slots, telling_of_no_slots, wait_for_slots
+from waiting import HANG_S
 
 
 class Work:
@@ -73,6 +76,52 @@ def test_slots_that_do_not_come_are_given_up_in_one_line(
     assert list(context.found) == [6]
     words = "6 workers share 4 slots of the cluster: they will wait for each other"
     assert [record.getMessage() for record in caplog.records] == [words]
+
+
+class Empty:
+    """A context of a cluster without a slot for us; ``looked``: somebody has asked for them."""
+
+    master = "spark://host:7077"
+
+    def __init__(self) -> None:
+        self.looked = threading.Event()
+
+
+def test_who_waits_for_a_first_slot_is_told_why_nothing_happens(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    context: Any = Empty()
+
+    def none(context: Empty) -> int:
+        context.looked.set()
+        return 0
+
+    monkeypatch.setattr(slots, "n_slots", none)
+    with caplog.at_level(logging.WARNING), telling_of_no_slots(context, after_s=0.0):
+        assert context.looked.wait(HANG_S)
+    (record,) = caplog.records
+    assert "no executor has come from spark://host:7077 for 0 s" in record.getMessage()
+    assert "a driver that is paused" in record.getMessage()
+
+
+@pytest.mark.parametrize("found", [2, Py4JError("gone")])
+def test_nobody_is_told_of_slots_that_are_there_or_of_a_jvm_that_is_not(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, found: int | Exception
+) -> None:
+    context: Any = Empty()
+
+    def look(context: Empty) -> int:
+        context.looked.set()
+        if isinstance(found, Exception):
+            raise found
+        return found
+
+    monkeypatch.setattr(slots, "n_slots", look)
+    with caplog.at_level(logging.WARNING), telling_of_no_slots(context, after_s=0.0):
+        assert context.looked.wait(HANG_S)
+    with telling_of_no_slots(context, after_s=HANG_S):
+        pass
+    assert not caplog.records
 
 
 def test_spark_says_how_many_slots_there_are(spark: SparkSession) -> None:

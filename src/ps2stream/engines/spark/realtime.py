@@ -152,7 +152,8 @@ def _need_slots(spark: SparkSession, settings: Settings) -> None:
         raise ConfigError(
             f"resident roles need a slot each: 1 registrar, {settings.n_dispatchers} dispatchers and "
             f"{settings.n_workers} workers need {needed}; {context.master} has {found}. "
-            "Use fewer workers or dispatchers, or more executor cores"
+            "Use fewer workers or dispatchers, or more executor cores; another driver, "
+            "also one that is paused, keeps those that it has"
         )
 
 

@@ -18,6 +18,7 @@ from pyspark.sql import SparkSession
 from ps2stream.engines.spark.failures import death_of, failure_line, report_of
 from ps2stream.engines.spark.java import require_java
 from ps2stream.engines.spark.jvm import jvm_ended, launch_jvm, tell_its_end_in_one_line
+from ps2stream.engines.spark.slots import telling_of_no_slots
 from ps2stream.errors import EngineError, PS2StreamError
 from ps2stream.files import AnyPath, absolute
 
@@ -169,7 +170,8 @@ def _started(app_name: str, master: str | None, conf: Mapping[str, str] | None, 
     else:
         spark = local_session(app_name, log=log, conf=conf)
     try:
-        warm_up(spark)
+        with telling_of_no_slots(spark.sparkContext):
+            warm_up(spark)
     except Py4JJavaError as failure:
         report = report_of(failure)
         # A death only costs time: what needs the process starts it again, and says so if that fails, too.

@@ -6,7 +6,8 @@
 
 Faults come as in ``campaign.py``. The job has gone on when every role has read beyond what there was at the
 fault. At the end all that was delivered is compared with the oracle (``--order given``), or judged by the
-checker (``--order arrival``). Writes one line of JSON.
+checker (``--order arrival``). With ``--delivery at-least-once`` matches may come again. Writes
+one line of JSON.
 """
 
 from __future__ import annotations
@@ -30,6 +31,7 @@ from engines.spark.faults.campaign import kinds_in_turn
 from engines.spark.faults.drivers import LIMIT_S, CampaignError, Drivers
 from engines.spark.faults.role_feeds import ArrivalFeed, GivenFeed, RoleFeed
 from engines.spark.faults.role_kinds import BED_KINDS, LOCAL_KINDS, RoleKind, RoleScene, broker, data_of
+from engines.spark.faults.roles_job import AT_LEAST_ONCE
 from ps2stream.config import Settings
 from ps2stream.engines.spark.resident_tasks import roles_of
 from ps2stream.errors import BrokerError
@@ -140,17 +142,18 @@ class Campaign(NamedTuple):
     kinds: list[str]
     within_s: float
     logs: Path
+    is_exact: bool = True
 
 
 def run(campaign: Campaign, topics: Topics, where: str, port: int | None) -> dict[str, Any]:
     """Run a campaign in the bed of the environment; with a broker's port, on this machine."""
     data = data_of(port) if port is not None else load(Path(os.environ[HANDLE])).broker_data
-    seed, order, chosen, within_s, logs = campaign
+    seed, order, chosen, within_s, logs, is_exact = campaign
     rng = random.Random(seed)
     topics.create()
     feed: RoleFeed = (GivenFeed if order == "given" else ArrivalFeed)(topics, seed)
     arguments = [where, str(seed), topics.kafka.servers, topics.prefix, order]
-    arguments += [str(_N_WORKERS), str(_N_DISPATCHERS), "hybrid"]
+    arguments += [str(_N_WORKERS), str(_N_DISPATCHERS), "hybrid", *([] if is_exact else [AT_LEAST_ONCE])]
     drivers = Drivers(arguments, logs, SCRIPT)
     try:
         feed.start()
@@ -166,6 +169,7 @@ def run(campaign: Campaign, topics: Topics, where: str, port: int | None) -> dic
             rows: list[dict[str, Any]] = []
             while len(rows) < len(chosen) and time.monotonic() - began < within_s:
                 rows.append(one_fault(chosen[len(rows)], kinds, scene, progress, began))
+        _wait_for_trimming(role_topics, progress, drivers)
         feed.stop()
         idleness, until = RolesIdleness(role_topics), time.monotonic() + LIMIT_S
         while not idleness.is_idle():
@@ -184,12 +188,13 @@ def run(campaign: Campaign, topics: Topics, where: str, port: int | None) -> dic
     n_adjustments = note_from_bytes(
         RegistrarNote, read_notes(role_topics, Ends(topics.kafka), REGISTRAR).get(0)
     ).n_adjustments
-    verdict = feed.verdict(data)
+    verdict = feed.verdict(data, is_exact=is_exact)
     if not verdict["as_the_oracle"]:
         shutil.copytree(data, logs / "broker", dirs_exist_ok=True)
     return {
         "engine": "realtime",
         "order": order,
+        **({} if is_exact else {"delivery": AT_LEAST_ONCE}),
         "where": "three hosts" if port is None else "one host",
         "seed": seed,
         "n_adjustments": n_adjustments,
@@ -198,6 +203,13 @@ def run(campaign: Campaign, topics: Topics, where: str, port: int | None) -> dic
         **verdict,
         "faults": rows,
     }
+
+
+def _wait_for_trimming(topics: RoleTopics, progress: Progress, drivers: Drivers) -> None:
+    """Return when roles have let go of something, or the time is over: that is part of what is told."""
+    until = time.monotonic() + LIMIT_S
+    while not all(_n_trimmed(topics).values()) and time.monotonic() < until:
+        progress.look(drivers.tend)
 
 
 def _n_trimmed(topics: RoleTopics) -> dict[str, int]:
@@ -218,6 +230,7 @@ def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--seed", type=int, required=True)
     parser.add_argument("--order", choices=("given", "arrival"), default="arrival")
+    parser.add_argument("--delivery", choices=("exactly-once", AT_LEAST_ONCE), default="exactly-once")
     parser.add_argument("--kinds", help=f"in a bed: {', '.join(BED_KINDS)}; else: {', '.join(LOCAL_KINDS)}")
     parser.add_argument("--faults", type=int, default=8)
     parser.add_argument("--within", type=float, default=float("inf"), help="no fault after so many seconds")
@@ -231,7 +244,8 @@ def main() -> None:
     prefix = f"roles-{given.seed}"
     with tempfile.TemporaryDirectory(prefix="campaign-") as directory:
         logs = given.logs or Path(directory)
-        campaign = Campaign(given.seed, given.order, chosen, given.within, logs)
+        is_exact = given.delivery != AT_LEAST_ONCE
+        campaign = Campaign(given.seed, given.order, chosen, given.within, logs, is_exact)
         if in_bed:
             topics = Topics(Kafka(os.environ["PS2STREAM_KAFKA"]), prefix)
             where = f"{os.environ['PS2STREAM_STORE']}/{prefix}"

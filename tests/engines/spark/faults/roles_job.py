@@ -1,10 +1,11 @@
 """The job of a campaign on resident roles: a driver in a process of its own.
 
-    python roles_job.py WHERE SEED SERVERS PREFIX ORDER N_WORKERS N_DISPATCHERS PARTITIONER
+    python roles_job.py WHERE SEED SERVERS PREFIX ORDER N_WORKERS N_DISPATCHERS PARTITIONER [DELIVERY]
 
 Runs on the cluster of the environment (PS2STREAM_MASTER), else on this machine; adjusts the load at random by
-SEED. ORDER: ``given`` or ``arrival``. Writes a line of JSON when all roles have reported, and now and then
-after that; when its stdin closes it ends. Exit codes as those of ``job.py``.
+SEED. ORDER: ``given`` or ``arrival``. DELIVERY: ``exactly-once`` or ``at-least-once``. Writes a line of JSON
+when all roles have reported, and now and then after that; when its stdin closes it ends. Exit codes as those
+of ``job.py``.
 """
 
 from __future__ import annotations
@@ -31,10 +32,14 @@ from ps2stream.planning.first_plan import first_plan
 from ps2stream.testing.generators import random_events
 from resident.restless import MakeRestless
 
+AT_LEAST_ONCE = "at-least-once"
 #: Small, so that a campaign sees many snapshots, and topics that are trimmed behind them.
 _SNAPSHOT_EVERY = 150
 _TRIM_S = 1.0
 _TELL_S = 1.0
+#: How often, of once a second, the load is adjusted. No snapshot is made before as many seconds have passed
+#: after an adjustment as publications may ask back for; where events bring their order they ask for none.
+_SHARES = {"given": 0.4, "arrival": 0.1}
 
 
 def session(settings: Settings) -> SparkSession:
@@ -46,12 +51,15 @@ def session(settings: Settings) -> SparkSession:
     return local_session("campaign", memory="512m", conf=realtime_conf(settings, on_cluster=False))
 
 
-def run(where: str, seed: int, topics: Topics, order: str, settings: Settings) -> None:
+def run(
+    where: str, seed: int, topics: Topics, order: str, settings: Settings, *, is_exact: bool = True
+) -> None:
     sample = one_batch(random_events(200, seed))
     options = RealtimeOptions(
         plan=lambda: first_plan(sample, settings),
         has_given_order=order == "given",
-        make_controller=MakeRestless(seed, sample, 0.4),
+        is_exact=is_exact,
+        make_controller=MakeRestless(seed, sample, _SHARES[order]),
         snapshot_every=_SNAPSHOT_EVERY,
         trim_s=_TRIM_S,
     )
@@ -79,14 +87,15 @@ def run(where: str, seed: int, topics: Topics, order: str, settings: Settings) -
 
 
 def main() -> int:
-    where, seed, servers, prefix, order, n_workers, n_dispatchers, partitioner = sys.argv[1:]
+    where, seed, servers, prefix, order, n_workers, n_dispatchers, partitioner, *more = sys.argv[1:]
     if "://" not in where:
         Path(where).mkdir(parents=True, exist_ok=True)
     try:
         settings = Settings(
             n_workers=int(n_workers), n_dispatchers=int(n_dispatchers), partitioner=partitioner
         )
-        run(where, int(seed), Topics(Kafka(servers), prefix), order, settings)
+        topics, is_exact = Topics(Kafka(servers), prefix), more != [AT_LEAST_ONCE]
+        run(where, int(seed), topics, order, settings, is_exact=is_exact)
     except PS2StreamError as error:
         tell(ended=f"{type(error).__name__}: {error}")
         return FENCED if isinstance(error, FencedError) else 1
