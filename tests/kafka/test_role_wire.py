@@ -164,3 +164,18 @@ def test_what_is_sent_without_a_note_is_there_at_once(role_topics: RoleTopics) -
     assert wire.notes("registrar") == {}
     assert values(wire.read(LOG, 0)) == [b"a", b"b"]
     wire.close()
+
+
+def test_a_poll_brings_no_more_records_than_were_asked_for(role_topics: RoleTopics) -> None:
+    KafkaWire(role_topics, WORKER).commit([Send(LOG, b"%d" % number) for number in range(7)], b"")
+    wire = KafkaWire(role_topics, REGISTRAR, at_once=3)
+    wire.follow({LOG: 0})
+    polls: list[list[Received]] = []
+
+    def is_all_there() -> bool:
+        polls.append(wire.poll(0.1))
+        return sum(map(len, polls)) == 7
+
+    wait_until(is_all_there)
+    assert max(map(len, polls)) <= 3
+    assert values([record for poll in polls for record in poll]) == [b"%d" % number for number in range(7)]

@@ -146,8 +146,7 @@ def _visibility(case: Case, stream: Stream, context: Context) -> Iterator[Row]:
         rest, rate = _saturated(subject, stream.mixed, case, context)
         part = rest.slice(0, int(rate * case["seconds"]))
         probe = Probe(subject, part.num_rows / rate)
-        probe.start()
-        row = subject.offer(part, rate, context.seed)
+        row = subject.offer(part, rate, context.seed, on_start=probe.start)
         probe.join()
         waited_s, n_unseen = probe.found_s(subject.seen)
         waited_ms = waited_s * 1000

@@ -35,7 +35,7 @@ from ps2stream.kafka.transactions import init_transactions
 #: Brokers abort a transaction that is left open for longer: so long others wait for a role that was stopped.
 TRANSACTION_MS = 10_000
 _COMMIT_S = 30.0
-#: Records that are taken from the client at once.
+#: Records that are taken from the client at once, unless told otherwise.
 _AT_ONCE = 2_000
 _FENCED = (
     KafkaError._FENCED,
@@ -50,10 +50,10 @@ _NOTES = "notes"
 
 
 class KafkaWire:
-    """The wire of a role, opened; the one before is fenced."""
+    """The wire of a role, opened; the one before is fenced. ``at_once``: records of a poll at most."""
 
-    def __init__(self, topics: RoleTopics, role: RoleName) -> None:
-        self._topics, self._role = topics, role
+    def __init__(self, topics: RoleTopics, role: RoleName, at_once: int = _AT_ONCE) -> None:
+        self._topics, self._role, self._at_once = topics, role, at_once
         kafka = topics.topics.kafka
         self._names = {topics.name(_NOTES): _NOTES}
         self._places: dict[tuple[str | None, int | None], Place] = {}  # by topic and partition of messages
@@ -110,7 +110,7 @@ class KafkaWire:
         first = self._consumer.poll(timeout_s)
         if first is None:
             return []
-        received = [self._received(each) for each in (first, *self._consumer.consume(_AT_ONCE, 0))]
+        received = [self._received(each) for each in (first, *self._consumer.consume(self._at_once - 1, 0))]
         return [each for each in received if each is not None]
 
     def commit(self, sends: Sequence[Send], note: bytes) -> list[int]:

@@ -31,6 +31,9 @@ from ps2stream.state.state import State
 #: So long a role waits longer with every attempt; at most a second.
 _PAUSE_S = 0.05
 _MOST_PAUSE_S = 1.0
+#: A registrar that has fallen behind takes all that waits: updates may be single records, and a step of it
+#: takes tens of milliseconds, however few there are. How many bytes wait the client limits.
+_UPDATES_AT_ONCE = 20_000
 
 #: Make the controller of a registrar; by default the one that the settings ask for.
 MakeController = Callable[[Settings, ThreadPoolExecutor], Controller | None]
@@ -67,9 +70,13 @@ class RoleTask:
         """Run a role until it is told to stop; raise whatever ends it before."""
         self.state.check_epoch()  # one that was taken over must not fence its successor's roles
         warm()
-        wire: Wire = KafkaWire(self.topics, role)
-        if not self.config.is_exact and role.kind != REGISTRAR:  # what it decides has to be decided once
-            wire = SeldomNotes(wire)
+        wire: Wire
+        if role.kind == REGISTRAR:
+            wire = KafkaWire(self.topics, role, _UPDATES_AT_ONCE)
+        else:
+            wire = KafkaWire(self.topics, role)
+            if not self.config.is_exact:  # what the registrar decides has to be decided once
+                wire = SeldomNotes(wire)
         try:
             # Taken over since: nobody would fence a dispatcher of whom there are fewer now.
             self.state.check_epoch()
