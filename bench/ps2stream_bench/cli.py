@@ -7,6 +7,7 @@ import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+from ps2stream.cli.interrupts import exit_code_of, raised_interrupts
 from ps2stream_bench.figures import MODULES
 
 #: As figure.SCALES, which would take a second to import.
@@ -78,10 +79,12 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run a command; return its exit status."""
     arguments = parser().parse_args(argv)
     try:
-        status: int = arguments.act(arguments)
-    except KeyboardInterrupt:
+        # A request to terminate ends brokers and engines, too, as Ctrl-C does.
+        with raised_interrupts():
+            status: int = arguments.act(arguments)
+    except KeyboardInterrupt as interrupt:
         print("stopped; what was measured is kept, the same command goes on from there", file=sys.stderr)
-        return 130
+        return exit_code_of(interrupt)
     except _expected() as error:
         print(f"ps2stream-bench: {error}", file=sys.stderr)
         return 1

@@ -33,6 +33,19 @@ def test_one_row_may_be_larger_than_a_packet_and_stays_whole() -> None:
     assert [part.column("seq").to_pylist() for part in parts] == [[0], [1], [2]]
 
 
+def test_rows_whose_lists_are_empty_do_not_carry_the_lists_of_others() -> None:
+    n = 30_000
+    clauses = pa.large_list(pa.large_list(pa.uint64()))
+    empty_lists = pa.array([[]] * n, clauses)
+    full_lists = pa.array([[[1], [2], [3], [4]]] * n, clauses)
+    rows = pa.concat_batches(
+        [pa.record_batch({"seq": range(n), "clauses": lists}) for lists in (empty_lists, full_lists)]
+    )
+    parts = list(fitting(rows))
+    assert max(len(encode(part)) for part in parts) < 1_000_000
+    assert pa.concat_batches(parts).equals(rows)
+
+
 def test_columns_that_share_their_bytes_are_cut_as_if_they_did_not() -> None:
     shared = pa.array(range(60_000), pa.int64())
     rows = pa.record_batch({"one": shared, "two": shared, "three": shared})

@@ -120,6 +120,7 @@ def _looked(subject: Subject) -> Row:
         "topics between roles": sum(sizes.get(name, 0.0) for name in _OWN_TOPICS),
         "files of state": disk_mib(deployment.home / "state"),
         "n_adjustments": job.get("counters", {}).get("adjustments", 0.0),
+        "n_restarts": job.get("counters", {}).get("restarts", 0.0),
         "n_matches": job.get("counters", {}).get("delivered_matches", 0.0),
         "n_subscriptions": float(job.get("subscriptions", math.nan)),
         "latency_p50_ms": 1000 * (latency.get("p50") or math.nan),
@@ -169,6 +170,16 @@ def page(rows: Sequence[Row]) -> Page:
                 row["second"] <= max(_MOST_GROWTH * row["first"], row["first"] + _SLACK_MIB),
             )
             for row in growth
+        ]
+        + [
+            Verdict(
+                "no role had to be started again",
+                "",
+                f"{row['n_restarts']:,.0f} starts",
+                not row["n_restarts"],
+            )
+            for row in summary
+            if row.get("n_restarts") is not None
         ],
     )
 
@@ -182,6 +193,7 @@ _SUMMARY = [
     Column("tuples", "n_sent", ",.0f"),
     Column("matches", "n_matches", ",.0f"),
     Column("adjustments", "n_adjustments", ",.0f"),
+    Column("roles started again", "n_restarts", ",.0f"),
     Column("subscriptions in the end", "n_subscriptions", ",.0f"),
     Column("sent late at worst, s", "sent_late_s", ".1f"),
     Column("latency p50, ms", "latency_p50_ms", ",.0f"),

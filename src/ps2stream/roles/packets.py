@@ -14,6 +14,8 @@ import pyarrow as pa
 
 #: Brokers of Kafka take a megabyte unless they are told otherwise; what compression saves nobody can tell.
 MAX_PACKET_BYTES = 900_000
+#: What a packet takes beside its rows, at the most: names, lengths, padding.
+_OVERHEAD_BYTES = 4_096
 
 #: Publications on their way from a dispatcher to a worker; `probes` is ``Probes.owned``.
 ROUTED = pa.schema(
@@ -95,19 +97,31 @@ def decode(payload: pa.Buffer | bytes) -> pa.RecordBatch:
 def fitting(rows: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
     """Cut rows into packets that brokers take; a single one always fits.
 
-    They are slices: ``encode`` writes of their buffers what they show, and a copy would cost more than that.
+    They are slices where that is enough: ``encode`` writes of most buffers what a slice shows, and a copy
+    would cost more than that.
     """
-    n_bytes = rows.nbytes  # of each column: buffers that two of them share are written twice
+    n_bytes = pa.ipc.get_record_batch_size(rows)
     if n_bytes <= MAX_PACKET_BYTES:
         if rows.num_rows:
             yield rows
         return
     n_each = max(1, int(MAX_PACKET_BYTES * rows.num_rows / n_bytes))
     for start in range(0, rows.num_rows, n_each):
-        part = rows.slice(start, n_each)
-        if part.nbytes > MAX_PACKET_BYTES and part.num_rows > 1:
+        part = _alone(rows.slice(start, n_each))
+        if pa.ipc.get_record_batch_size(part) > MAX_PACKET_BYTES and part.num_rows > 1:
             half = part.num_rows // 2
             yield from fitting(part.slice(0, half))
             yield from fitting(part.slice(half))
         else:
             yield part
+
+
+def _alone(part: pa.RecordBatch) -> pa.RecordBatch:
+    """Copy a slice that Arrow would write with more than it shows.
+
+    Where the outer lists of a slice are all empty, as in rows that only drop subscriptions, it writes the
+    offsets of all inner lists of the whole batch.
+    """
+    if pa.ipc.get_record_batch_size(part) <= 1.1 * part.nbytes + _OVERHEAD_BYTES:
+        return part
+    return part.take(pa.array(range(part.num_rows), pa.int64()))

@@ -9,7 +9,7 @@ requests.
 from __future__ import annotations
 
 import threading
-from dataclasses import astuple, dataclass
+from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,14 +24,19 @@ class Traffic:
     bytes_out: int = 0
 
     def __add__(self, other: Traffic) -> Traffic:
-        return Traffic(*(mine + its for mine, its in zip(astuple(self), astuple(other), strict=True)))
+        return Traffic(*(mine + its for mine, its in zip(self._counts, other._counts, strict=True)))
 
     def __sub__(self, other: Traffic) -> Traffic:
-        return Traffic(*(mine - its for mine, its in zip(astuple(self), astuple(other), strict=True)))
+        return Traffic(*(mine - its for mine, its in zip(self._counts, other._counts, strict=True)))
 
     @property
     def requests(self) -> int:
         return self.gets + self.puts + self.lists + self.deletes
+
+    @property
+    def _counts(self) -> tuple[int, ...]:
+        # Not ``astuple``, which copies deeply: batches of a few events notice it.
+        return self.gets, self.puts, self.lists, self.deletes, self.bytes_in, self.bytes_out
 
 
 NO_TRAFFIC = Traffic()

@@ -14,6 +14,7 @@ import time
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
+from unittest import mock
 
 import pyarrow as pa
 
@@ -55,7 +56,7 @@ class LogInParts(EventLog):
 
 def replay(events: LogInParts, directory: Path, topics: Topics, settings: Settings) -> dict[str, object]:
     sample = one_batch(pa.Table.from_batches(events.batches(200)).slice(0, 200))
-    realtime_replay.RealtimeOptions = partial(  # type: ignore[misc]
+    restless = partial(
         RealtimeOptions,
         make_controller=MakeRestless(_SEED, sample),
         report_s=_REPORT_S,
@@ -66,7 +67,8 @@ def replay(events: LogInParts, directory: Path, topics: Topics, settings: Settin
     spark = local_session("replay", memory="512m", conf=realtime_conf(settings, on_cluster=False))
     try:
         places = topics, directory / "state", directory / "out"
-        replayed = replay_realtime(spark, events, places, settings, lambda tally: None)
+        with mock.patch.object(realtime_replay, "RealtimeOptions", restless):
+            replayed = replay_realtime(spark, events, places, settings, lambda tally: None)
     finally:
         spark.stop()
     return replayed.tally.report(replayed.wall_s)

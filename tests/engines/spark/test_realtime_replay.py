@@ -63,5 +63,5 @@ def test_a_replay_that_is_adjusted_gives_what_the_oracle_says(
     assert expected.rejected
     assert outcome_of(matches, rejected) == expected
     report = json.loads((tmp_path / "report.json").read_text())
-    assert report["n_matches"] == len(expected.matches)
+    assert report["matches"] == len(expected.matches)
     assert report["adjustments"], "the load was to be adjusted, and plans to be changed"
