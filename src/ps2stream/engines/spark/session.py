@@ -170,8 +170,7 @@ def _started(app_name: str, master: str | None, conf: Mapping[str, str] | None, 
     else:
         spark = local_session(app_name, log=log, conf=conf)
     try:
-        with telling_of_no_slots(spark.sparkContext):
-            warm_up(spark)
+        warm_up(spark)
     except Py4JJavaError as failure:
         report = report_of(failure)
         # A death only costs time: what needs the process starts it again, and says so if that fails, too.
@@ -209,9 +208,11 @@ def is_local(context: SparkContext) -> bool:
 
 def warm_up(spark: SparkSession) -> None:
     """Start the Python daemon and as many processes as there are cores, before anybody waits for them."""
-    n = spark.sparkContext.defaultParallelism
-    # An RDD, as in a batch: Spark keeps other processes, with a daemon of their own, for DataFrames.
-    spark.sparkContext.parallelize(range(n), n).mapPartitions(_unchanged).count()
+    context = spark.sparkContext
+    n = context.defaultParallelism
+    with telling_of_no_slots(context):
+        # An RDD, as in a batch: Spark keeps other processes, with a daemon of their own, for DataFrames.
+        context.parallelize(range(n), n).mapPartitions(_unchanged).count()
 
 
 def _unchanged(numbers: Iterable[int]) -> Iterable[int]:
