@@ -10,9 +10,13 @@ import pytest
 from laws.engines import one_batch
 from ps2stream.config import Settings
 from ps2stream.errors import FencedError, StateError
-from ps2stream.resident.wire import REGISTRAR, RoleName
+from ps2stream.model.schemas import EVENTS, empty
+from ps2stream.resident.files import FIRST_SNAPSHOT
+from ps2stream.resident.notes import RegistrarNote, note_from_bytes
+from ps2stream.resident.wire import REGISTRAR, RoleName, Topic
 from ps2stream.store.memory import MemoryStore
 from ps2stream.testing.generators import random_events
+from resident.restless import Restless
 from resident.rig import Rig
 from resident.test_laws import assert_as_the_oracle_says
 
@@ -69,3 +73,23 @@ def test_a_store_without_space_holds_up_snapshots_and_no_deliveries() -> None:
     store.full.clear()
     rig.run()
     assert_as_the_oracle_says(rig, events)
+
+
+def test_adjustments_that_follow_each_other_at_once_do_not_put_off_a_snapshot_for_ever() -> None:
+    sample = random_events(300, seed=3)
+    controller = Restless(3, one_batch(sample), share=1.0)
+    rig = Rig.of(
+        Settings(n_workers=2), empty(EVENTS), controller=controller, given=False, seed=3, snapshot_every=5
+    ).steadily()
+    keys, n_adjustments = [FIRST_SNAPSHOT], 0
+    for number in range(40):
+        region = [-10, -10, 10, 10]
+        rig.arrive(Topic.UPDATES, {"id": f"s{number}", "expression": "tea", "region": region})
+        rig.arrive(Topic.PUBLICATIONS, {"id": f"p{number}", "lat": 1.0, "lon": 1.0, "text": "tea"})
+        rig.settle(n_rounds=1)
+        note = note_from_bytes(RegistrarNote, rig.topics.notes(REGISTRAR).get(0))
+        n_adjustments = note.n_adjustments
+        if note.snapshot != keys[-1]:
+            keys.append(note.snapshot)
+    assert n_adjustments > 5  # there are many, as the test needs
+    assert len(keys) > 2

@@ -113,9 +113,13 @@ class RegistrarLoop:
         return sends
 
     def _adjust(self) -> list[Send]:
-        """Let the controller adjust the load, if it has seen anything new."""
+        """Let the controller adjust the load, if it has seen anything new.
+
+        A snapshot that is due goes first, and has to wait for the adjustment before: one after the other
+        would put it off for ever, and with it all that it lets go of.
+        """
         controller = self._controlling.asked()
-        if controller is None:
+        if controller is None or self._is_snapshot_due():
             return []
         adjusted = self._role.adjust(
             self._note.n_adjustments,
@@ -159,8 +163,7 @@ class RegistrarLoop:
         That one stays until the next, and the log behind it: a role may be about to read them.
         """
         horizon = self._controlling.horizon
-        n_due = max(self._config.snapshot_every, self._role.n_subscriptions)
-        if self._role.n_since_snapshot <= n_due or not self._role.may_snapshot(horizon):
+        if not self._is_snapshot_due() or not self._role.may_snapshot(horizon):
             return
         self._role.compact(horizon)
         snapshot = self._role.snapshot(horizon)
@@ -173,6 +176,9 @@ class RegistrarLoop:
         self._commit([])
         files.remove(unused)
         self._wire.trim({LOG: before.log})
+
+    def _is_snapshot_due(self) -> bool:
+        return self._role.n_since_snapshot > max(self._config.snapshot_every, self._role.n_subscriptions)
 
     def _tell_status(self) -> None:
         if self._controlling.controller is None or time.monotonic() < self._status_at:
