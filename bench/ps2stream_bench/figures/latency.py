@@ -35,7 +35,8 @@ _N_CORPUS: dict[Scale, int] = {"tiny": 5_000, "small": 100_000, "paper": 200_000
 _LOADS: dict[Scale, str] = {"tiny": "50", "small": "10 50 80", "paper": "10 50 80"}
 _SECONDS: dict[Scale, float] = {"tiny": 1.0, "small": 6.0, "paper": 30.0}
 _WARM_S: dict[Scale, float] = {"tiny": 0.5, "small": 25.0, "paper": 40.0}
-_N_REPETITIONS: dict[Scale, int] = {"tiny": 1, "small": 1, "paper": 3}
+#: With others each engine starts, loads and warms up anew, which takes minutes.
+_N_REPETITIONS = 1
 #: With two cores more roles would only take turns.
 _N_WORKERS, _N_DISPATCHERS = 1, 1
 
@@ -53,7 +54,7 @@ def cases(scale: Scale) -> list[Case]:
                 "loads": _LOADS[scale],
                 "seconds": _SECONDS[scale],
                 "warm_s": _WARM_S[scale],
-                "repetitions": _N_REPETITIONS[scale],
+                "repetitions": _N_REPETITIONS,
             }
         )
         for n_live in _N_LIVE[scale]
