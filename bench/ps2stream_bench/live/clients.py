@@ -84,6 +84,7 @@ class Observer(threading.Thread):
         self._seen: list[_Seen] = []
         self._on_value = on_value
         self._failure: str | None = None
+        self._looked_at: dict[tuple[str, int], int] = {}
         self.last_at = 0.0
 
     def run(self) -> None:
@@ -107,19 +108,28 @@ class Observer(threading.Thread):
         return len(self._seen)
 
     def has(self, publication: str, start: int = 0) -> bool:
-        """Say whether a publication is among what came from some record on."""
+        """Say whether a publication is among what came from some record on.
+
+        Who waits asks again and again: only what has come since is looked at, for looking takes a core from
+        the engine that is waited for.
+        """
         if self._failure is not None:
             raise RuntimeError(f"deliveries cannot be read: {self._failure}")
-        wanted = publication.encode()
-        return any(wanted in each.value for each in self._seen[start:])
+        wanted, seen = publication.encode(), self._seen
+        for number in range(self._looked_at.get((publication, start), start), len(seen)):
+            self._looked_at[publication, start] = number
+            if wanted in seen[number].value:
+                return True
+        return False
 
     def drop(self) -> None:
         """Forget what has come so far."""
-        self._seen = []
+        self._seen, self._looked_at = [], {}
 
     def take(self) -> list[tuple[float, pa.RecordBatch]]:
         """Return what has come since this was last asked, with the times."""
-        seen, self._seen = self._seen, []
+        seen = self._seen
+        self.drop()
         return [(each.at, decode(each.value)) for each in seen]
 
 
