@@ -7,6 +7,7 @@ import json
 import random
 from collections import deque
 from collections.abc import Callable, Sequence
+from concurrent.futures import Future
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -54,18 +55,49 @@ class DeadError(Exception):
     """Stand for the end of a process."""
 
 
-class PatchyWire(MemoryWire):
-    """A wire on which places come as they like, each in its order: as from brokers.
+class LateCommit(Future[list[int]]):
+    """A commit that takes effect when somebody waits for it, unless it has before."""
 
+    def __init__(self, commit: Callable[[], list[int]]) -> None:
+        super().__init__()
+        self._commit = commit
+
+    def happen(self) -> None:
+        if not self.done():
+            try:
+                self.set_result(self._commit())
+            except Exception as failure:
+                self.set_exception(failure)
+
+    def result(self, timeout: float | None = None) -> list[int]:
+        self.happen()
+        return super().result(timeout)
+
+
+class PatchyWire(MemoryWire):
+    """A wire on which places come as they like, each in its order, and commits take their time.
+
+    As with brokers.
     ``writers``: who wrote which record of a topic, where that is asked for later.
     """
 
     def __init__(self, topics: MemoryTopics, role: RoleName, dice: random.Random, writers: Writers) -> None:
         super().__init__(topics, role)
         self._dice, self._writers = dice, writers
+        self._late: LateCommit | None = None
 
     def commit(self, sends: Sequence[Send], note: bytes) -> list[int]:
         return self._written(sends, super().commit(sends, note))
+
+    def begin_commit(self, sends: Sequence[Send], note: bytes) -> Future[list[int]]:
+        assert self._late is None or self._late.done(), "one commit at a time"
+        self._late = LateCommit(lambda: self.commit(sends, note))
+        self._happen_by_chance()
+        return self._late
+
+    def _happen_by_chance(self) -> None:
+        if self._late is not None and self._dice.random() < 0.5:
+            self._late.happen()
 
     def send(self, sends: Sequence[Send]) -> list[int]:
         return self._written(sends, super().send(sends))
@@ -77,6 +109,7 @@ class PatchyWire(MemoryWire):
         return offsets
 
     def _taken(self) -> list[Received]:
+        self._happen_by_chance()
         received = []
         for place, start in self._next.items():
             if self._dice.random() < 0.5:
@@ -143,7 +176,8 @@ class Rig:
             heartbeat_s=0.0,
             trim_s=0.0,
             as_of_s=as_of_s,
-            most_events=50,
+            # Where a step takes one event, commits go on while there is more to do.
+            most_events=random.Random(seed).choice((1, 4, 50)),
             snapshot_every=snapshot_every,
         )
         partitions = {

@@ -13,7 +13,7 @@ from ps2stream.model.schemas import EVENTS, empty
 from ps2stream.resident.notes import WorkerNote, note_from_bytes
 from ps2stream.resident.routed import from_record
 from ps2stream.resident.wire import DISPATCHER, REGISTRAR, WORKER, Place, RoleName, Topic
-from resident.rig import Rig
+from resident.rig import LateCommit, Rig
 
 ME = RoleName(WORKER)
 ROUTED, MATCHES = Place(Topic.ROUTED), Place(Topic.MATCHES)
@@ -54,6 +54,27 @@ def test_matches_and_the_offset_of_their_packets_are_one_piece() -> None:
     rig.start(ME)
     rig.settle()
     assert delivered(rig) == ["p"]
+
+
+def test_packets_that_wait_are_matched_while_a_commit_goes_on_and_nothing_is_trimmed_before_it_ends() -> None:
+    rig = rig_of(most_events=1)
+    rig.config = replace(rig.config, trim_s=0.0)
+    rig.start(ME)
+    rig.settle()
+    publish(rig, "p", "q")
+    wire, before = rig.loops[ME]._wire, note(rig).routed
+    begun: list[LateCommit] = []
+
+    def begin_commit(*arguments: Any) -> LateCommit:
+        begun.append(LateCommit(lambda: wire.commit(*arguments)))
+        return begun[-1]
+
+    wire.begin_commit = begin_commit
+    rig.step(ME)  # "q" waits: nobody waits for the commit of "p"
+    assert (len(begun), delivered(rig), note(rig).routed) == (1, [], before)
+    assert rig.topics.records(ROUTED, before)  # raises where they were trimmed
+    rig.step(ME)
+    assert (len(begun), delivered(rig)) == (2, ["p", "q"])
 
 
 def test_one_that_was_replaced_delivers_nothing() -> None:

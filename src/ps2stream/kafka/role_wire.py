@@ -11,7 +11,7 @@ transaction is aborted, its next one is refused, and what it has committed can b
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from concurrent.futures import Future
+from concurrent.futures import Future, ThreadPoolExecutor
 
 from confluent_kafka import (
     Consumer,
@@ -75,6 +75,7 @@ class KafkaWire:
         self._admin = kafka.admin()
         self._note_offset = -1
         self._sender: Sender | None = None
+        self._aside = ThreadPoolExecutor(1, "commit")
         self._trimming: dict[TopicPartition, Future[DeletedRecords]] = {}
 
     def notes(self, kind: str) -> dict[int, bytes]:
@@ -131,6 +132,9 @@ class KafkaWire:
         self._note_offset = offsets.pop()
         return offsets
 
+    def begin_commit(self, sends: Sequence[Send], note: bytes) -> Future[list[int]]:
+        return self._aside.submit(self.commit, sends, note)
+
     @property
     def is_noted(self) -> bool:
         return True
@@ -157,6 +161,7 @@ class KafkaWire:
         self._trimming = self._admin.delete_records(partitions) if partitions else {}
 
     def close(self) -> None:
+        self._aside.shutdown()  # what is being committed ends, well or not
         self._consumer.close()
         self._producer.purge()
 

@@ -84,15 +84,17 @@ class DispatcherLoop:
                     self._role.follow(entry)
             else:
                 self._partitions[record.place.partition].records.append(record)
-        started = time.process_time()
+        started = time.thread_time()
         self._move_horizon()
         sends = list(self._route())
         self._move_horizon()
         sends += self._heartbeats()
-        self._recorder.count("busy_seconds", time.process_time() - started)
+        self._recorder.count("busy_seconds", time.thread_time() - started)
         sends += self._reports()
         if sends:
             self._commit(sends)
+        if self._tail.is_stopped or not self._is_ready():
+            self._commits.settle()
         self._role.forget(self._horizon)
         self._trimming.when_due({})
         return not self._tail.is_stopped
@@ -290,11 +292,12 @@ class DispatcherLoop:
         return self._reporter.sends(sampled=sampled)
 
     def _commit(self, sends: list[Send]) -> None:
+        """Begin to commit; publications that wait are routed meanwhile."""
         for number, each in self._partitions.items():
             self._done[number] = each.next_offset
             if self._order.is_given:
                 self._uptos[number] = each.upto
-        self._commits.commit(sends, self._note())
+        self._commits.begin(sends, self._note())
 
     def _note(self) -> bytes:
         applied = self._role.applied

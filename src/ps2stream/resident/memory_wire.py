@@ -6,9 +6,10 @@ import threading
 import time
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
+from concurrent.futures import Future
 
 from ps2stream.errors import FencedError, StateError
-from ps2stream.resident.wire import Place, Received, RoleName, Send, Topic
+from ps2stream.resident.wire import Place, Received, RoleName, Send, Topic, carried_out
 
 
 class MemoryTopics:
@@ -106,6 +107,9 @@ class MemoryWire:
 
     def commit(self, sends: Sequence[Send], note: bytes) -> list[int]:
         return self._topics.commit(self._role, self, sends, note)
+
+    def begin_commit(self, sends: Sequence[Send], note: bytes) -> Future[list[int]]:
+        return carried_out(self.commit, sends, note)
 
     @property
     def is_noted(self) -> bool:

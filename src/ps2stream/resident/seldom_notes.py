@@ -12,9 +12,10 @@ import contextlib
 import math
 import time
 from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Future
 
 from ps2stream.errors import PS2StreamError
-from ps2stream.resident.wire import Place, Received, Send, Topic, Wire
+from ps2stream.resident.wire import Place, Received, Send, Topic, Wire, carried_out
 
 NOTE_EVERY_S = 0.2
 
@@ -59,6 +60,9 @@ class SeldomNotes:
         self._note = note
         self._note_when_due()
         return offsets
+
+    def begin_commit(self, sends: Sequence[Send], note: bytes) -> Future[list[int]]:
+        return carried_out(self.commit, sends, note)  # there is next to nothing to wait for
 
     @property
     def is_noted(self) -> bool:

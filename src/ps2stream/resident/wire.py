@@ -8,13 +8,25 @@ not committed will never be.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Future
 from enum import StrEnum
 from typing import Protocol
 
 from ps2stream.kafka.places import Place, Received, RoleName, Send
 
-__all__ = ["DISPATCHER", "REGISTRAR", "WORKER", "Place", "Received", "RoleName", "Send", "Topic", "Wire"]
+__all__ = [
+    "DISPATCHER",
+    "REGISTRAR",
+    "WORKER",
+    "Place",
+    "Received",
+    "RoleName",
+    "Send",
+    "Topic",
+    "Wire",
+    "carried_out",
+]
 
 
 class Topic(StrEnum):
@@ -68,6 +80,10 @@ class Wire(Protocol):
         """Write records and a note in one piece; return their offsets when all are there for good."""
         ...
 
+    def begin_commit(self, sends: Sequence[Send], note: bytes) -> Future[list[int]]:
+        """Begin a commit, which goes on by itself; nothing else may be committed before it has ended."""
+        ...
+
     @property
     def is_noted(self) -> bool:
         """Say whether the note of the last commit is there for good, too (``seldom_notes.py``)."""
@@ -82,3 +98,15 @@ class Wire(Protocol):
         ...
 
     def close(self) -> None: ...
+
+
+def carried_out(
+    commit: Callable[[Sequence[Send], bytes], list[int]], sends: Sequence[Send], note: bytes
+) -> Future[list[int]]:
+    """Begin a commit where it cannot go on by itself: it has ended, well or not."""
+    ended: Future[list[int]] = Future()
+    try:
+        ended.set_result(commit(sends, note))
+    except Exception as failure:
+        ended.set_exception(failure)
+    return ended

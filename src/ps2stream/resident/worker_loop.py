@@ -54,6 +54,7 @@ class WorkerLoop:
         self._counted: tuple[Worker[GI2], CellCounters] | None = None
         note = note_from_bytes(WorkerNote, wire.notes(WORKER).get(number))
         self._next, self._horizons = note.routed, dict(note.horizons)
+        self._committed = note.routed
         self._incarnations = dict(note.incarnations)
         #: What lies before it may be of dispatchers that are no more: there were more of them once.
         self._routed_before = wire.ends(Topic.ROUTED)[number]
@@ -76,16 +77,18 @@ class WorkerLoop:
                     self._role.follow(entry)
             else:
                 self._waiting.append(_Waiting(record.offset, *from_record(record.value or b"")))
-        started = time.process_time()
+        started = time.thread_time()
         before = self._next
         appended: list[tuple[int, int]] = []
         sends = self._match(appended)
-        self._recorder.count("busy_seconds", time.process_time() - started)
+        self._recorder.count("busy_seconds", time.thread_time() - started)
         sends += self._reports()
         if sends or self._next != before:
             self._commit(sends, appended)
+        if self._tail.is_stopped or not self._is_ready():
+            self._commits.settle()
         self._role.forget(self._horizon)
-        self._trimming.when_due({self._routed: self._next})
+        self._trimming.when_due({self._routed: self._committed})
         return not self._tail.is_stopped
 
     def _received(self, timeout_s: float) -> list[Received]:
@@ -136,13 +139,19 @@ class WorkerLoop:
         return min(self._horizons.get(number, BEFORE_ALL_SEQS) for number in range(n))
 
     def _commit(self, sends: list[Send], appended: list[tuple[int, int]]) -> None:
+        """Begin to commit; packets that wait are matched meanwhile."""
+        committed, horizon = self._next, self._least_horizon()
+
+        def then() -> None:
+            self._committed = committed
+            if self._wire.is_noted:
+                self._horizon = horizon
+            if appended:
+                times, counts = np.array(appended).T
+                self._recorder.observe("delivery_latency_seconds", time.time() - times / 1000, counts)
+
         note = WorkerNote(self._next, self._horizons, self._incarnations)
-        self._commits.commit(sends, note_to_bytes(note))
-        if self._wire.is_noted:
-            self._horizon = self._least_horizon()
-        if appended:
-            times, counts = np.array(appended).T
-            self._recorder.observe("delivery_latency_seconds", time.time() - times / 1000, counts)
+        self._commits.begin(sends, note_to_bytes(note), then)
 
     def _reports(self) -> list[Send]:
         if not self._reporter.is_due():
