@@ -42,7 +42,6 @@ _SECONDS: dict[Scale, float] = {"tiny": 3.0, "small": 10.0, "paper": 30.0}
 #: As a share of saturation, while visibility and delays are looked at.
 _LOAD = 0.5
 _FLOOD = 1e9
-_WARMING = 0.15
 
 #: Cells move whenever loads differ a little: far more often than anybody would want it.
 _RESTLESS = AdjustmentSettings(scope="local", sigma=1.05, target=1.01, window=10_000)
@@ -58,7 +57,7 @@ def cases(scale: Scale) -> list[Case]:
     }
     loaded_for: dict[str, Setting] = {"seconds": _SECONDS[scale], "warm_s": _WARM_S[scale]}
     return [
-        Case({"mode": THROUGHPUT, "workers": 1, "turns": _N_TURNS[scale], **fixed}),
+        Case({"mode": THROUGHPUT, "workers": 1, "turns": _N_TURNS[scale], "warm_s": _WARM_S[scale], **fixed}),
         Case({"mode": VISIBILITY, "workers": 1, **loaded_for, **fixed}),
         Case({"mode": ADJUSTMENT, "workers": 2, **loaded_for, **fixed}),
     ]
@@ -97,12 +96,11 @@ def _throughput(case: Case, stream: Stream, context: Context) -> Iterator[Row]:
     plan, events = stream.plan(given), stream.mixed
     with _started(stream, given, plan, context) as subject:
         alone = loaded(plan, given, stream.loading)
-        n_warm = int(_WARMING * events.num_rows)
-        subject.flood(events.slice(0, n_warm), is_packed=True)
-        alone.process(events.slice(0, n_warm))
-        size = (events.num_rows - n_warm) // case["turns"]
+        _, rest = saturation_of(subject, events, case["warm_s"], context.seed)
+        alone.process(events.slice(0, events.num_rows - rest.num_rows))
+        size = rest.num_rows // case["turns"]
         for turn in range(case["turns"]):
-            part = events.slice(n_warm + turn * size, size)
+            part = rest.slice(turn * size, size)
             sink = context.scratch / "inline-matches"
             with _one_core():
                 achieved = inline_latency(alone, part, _FLOOD, sink).achieved_tuples_per_s
@@ -224,7 +222,8 @@ selection). Throughput of one machine and visibility of updates are not in the p
 _OURS = """\
 US, Q1 with {subscriptions:,} subscriptions, five publications with one update, exactly once: all hand-overs
 are transactions of Kafka. *Throughput*: the same events flood the real-time engine, with broker, JVM, sender
-and observer on the two cores, and the inline engine on one core, with a Parquet sink; they take turns.
+and observer on the two cores, and the inline engine on one core, with a Parquet sink; they take turns. The
+broker is warm: Java has translated what it does often.
 Seconds are those of the system's counters, by thread: those of librdkafka bear names. *At work* is what roles
 say of themselves: their processor time between reading and writing topics.
 
@@ -290,11 +289,16 @@ def _verdicts(rates: Sequence[Row], visible: Sequence[Row], delays: Sequence[Row
         claim = "99 % of subscriptions are visible within a second after they were acknowledged"
         yield Verdict(claim, "", f"p99 {p99:,.0f} ms", p99.median <= 1000)
     moving = where(delays, cells="move")
-    for name, limit, words in (("over_100_ms", 20.0, "100 ms"), ("over_1_s", 4.0, "a second")):
+    for name, limit, target, words in (
+        ("over_100_ms", 20.0, 1.0, "100 ms"),
+        ("over_1_s", 4.0, 0.0, "a second"),
+    ):
         if moving:
             each = middle(row[name] for row in moving)
             claim = f"While cells move, at most {limit:g} % of publications take longer than {words}"
             yield Verdict(claim, f"{limit:g} %", f"{each:.1f} %", each.median <= limit)
+            claim = f"While cells move, at most {target:g} % of publications take longer than {words}"
+            yield Verdict(claim, "", f"{each:.1f} %", each.median <= target)
 
 
 def _draw(canvas: Canvas, rows: Sequence[Row]) -> None:

@@ -23,9 +23,16 @@ def test_there_is_a_case_for_every_engine() -> None:
     assert [case["engine"] for case in cases("tiny")] == list(ENGINES)
 
 
-def test_only_the_real_time_engine_is_judged_and_at_half_of_its_saturation() -> None:
-    rows = [row("realtime", 80, 900.0, 900.0), row("realtime", 50, 20.0, 150.0), row("inline", 50, 1.0, 2.0)]
-    assert [verdict.holds for verdict in page(rows).verdicts] == [True, False]
+def test_engines_that_have_targets_are_judged_at_half_of_their_saturation() -> None:
+    rows = [
+        row("realtime", 80, 900.0, 900.0),
+        row("realtime", 50, 20.0, 150.0),
+        row("microbatch", 50, 300.0, 400.0),
+        row("inline", 80, 1.0, 2.0),
+        row("inline", 50, 11.0, 12.0),
+    ]
+    judged = [(verdict.claim.partition(",")[0], verdict.holds) for verdict in page(rows).verdicts]
+    assert judged == [("realtime", True), ("realtime", False), ("inline", False)]
 
 
 def test_the_table_tells_what_else_the_machine_did() -> None:

@@ -35,7 +35,12 @@ def test_delays_are_judged_by_the_run_in_which_cells_move() -> None:
     quiet = {"cells": "stay", "share_over_100_ms": 0.9, "share_over_1_s": 0.9}
     moving = {"cells": "move", "share_over_100_ms": 0.1, "share_over_1_s": 0.05}
     found = page(rows_of(ADJUSTMENT, moving, quiet)).verdicts
-    assert [verdict.holds for verdict in found] == [True, False]
+    assert [(verdict.paper, verdict.holds) for verdict in found] == [
+        ("20 %", True),
+        ("", False),
+        ("4 %", False),
+        ("", False),
+    ]
 
 
 def test_visibility_is_judged_by_its_worst_percent() -> None:
