@@ -15,6 +15,7 @@ from ps2stream.roles.packets import decode
 from ps2stream_bench.live import subject as module
 from ps2stream_bench.live.schedule import Schedule
 from ps2stream_bench.live.subject import Subject
+from ps2stream_bench.live.threads import PARTS
 
 TOPICS = SimpleNamespace(updates="updates", publications="publications")
 
@@ -80,7 +81,7 @@ def test_a_load_is_over_when_a_publication_has_seen_the_last_update() -> None:
 def test_what_goes_with_a_load_begins_when_all_is_ready_and_nothing_of_it_is_thrown_away(
     monkeypatch: Any,
 ) -> None:
-    monkeypatch.setattr(Subject, "_seconds", lambda self: {})
+    monkeypatch.setattr(Subject, "_seconds", lambda self: dict.fromkeys(PARTS, 0.0))
     engine = SlowRegistrar(decides_after=0)
     subject = subject_on(engine)
     n_taken: list[int] = []
