@@ -115,12 +115,11 @@ class Observer(threading.Thread):
         """
         if self._failure is not None:
             raise RuntimeError(f"deliveries cannot be read: {self._failure}")
-        wanted, seen = publication.encode(), self._seen
-        for number in range(self._looked_at.get((publication, start), start), len(seen)):
-            self._looked_at[publication, start] = number
-            if wanted in seen[number].value:
-                return True
-        return False
+        wanted, n_seen = publication.encode(), self.n_seen
+        first = self._looked_at.get((publication, start), start)
+        found = next((n for n in range(first, n_seen) if wanted in self._seen[n].value), n_seen)
+        self._looked_at[publication, start] = found
+        return found < n_seen
 
     def drop(self) -> None:
         """Forget what has come so far."""
