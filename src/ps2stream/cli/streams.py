@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from ps2stream.cli.interrupts import AbruptInterrupts
 from ps2stream.cli.options.cluster import conf_from, master_from
+from ps2stream.cli.options.delivery import EXACTLY_ONCE
 from ps2stream.cli.options.engine import INLINE, REALTIME
 from ps2stream.deployment.home import Home
 
@@ -103,7 +104,7 @@ def _realtime(job: Job, interrupts: AbruptInterrupts, spark_log: Path) -> Iterat
     options = RealtimeOptions(
         lambda: job.plan or plan_of(feed_sample(KafkaFeed(topics), settings), settings),
         match_format=job.arguments.match_format,
-        is_exact=job.arguments.delivery == "exactly-once",
+        is_exact=job.arguments.delivery == EXACTLY_ONCE,
         board=job.board,
     )
     conf = {**realtime_conf(settings, on_cluster=master is not None), **conf_from(job.arguments)}

@@ -318,3 +318,21 @@ def test_resident_roles_need_topics_and_nothing_is_made_before(run: Any, home: H
     assert ran.code == 2
     assert "--engine realtime needs Kafka: --kafka HOST:PORT (or PS2STREAM_KAFKA)" in ran.err
     assert not home.directory.exists()
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (
+            ["--delivery", "at-least-once"],
+            "at-least-once is for --engine realtime; --engine microbatch delivers every match exactly once",
+        ),
+        (["--match-format", "json"], "--match-format json is for matches on Kafka: --kafka HOST:PORT"),
+    ],
+)
+def test_a_choice_of_delivery_where_there_is_none_is_wrong_usage(
+    run: Any, home: Home, words: list[str], message: str
+) -> None:
+    ran = run("run", *words)
+    assert (ran.code, message in ran.err) == (2, True)
+    assert not home.directory.exists()

@@ -16,6 +16,7 @@ from ps2stream.cli.interrupts import Interrupts, abrupt_interrupts, ending_of
 from ps2stream.cli.job_board import job_board, roles_board, roles_idleness
 from ps2stream.cli.options.arguments import seconds
 from ps2stream.cli.options.cluster import add_cluster, master_from, needed_store, store_from
+from ps2stream.cli.options.delivery import add_delivery, check_delivery
 from ps2stream.cli.options.engine import (
     INLINE,
     MICROBATCH,
@@ -107,19 +108,7 @@ def add_parser(subparsers: Any) -> None:
     parser.add_argument(
         "--prune", action="store_true", help="drop events where they come from once they are processed"
     )
-    parser.add_argument(
-        "--match-format",
-        choices=("arrow", "json"),
-        default="arrow",
-        help="matches on Kafka: packets of many, or an object each (default: %(default)s)",
-    )
-    parser.add_argument(
-        "--delivery",
-        choices=("exactly-once", "at-least-once"),
-        default="exactly-once",
-        help="of --engine realtime: at-least-once does without transactions, and is some milliseconds "
-        "faster; after a failure matches of the last moments come again (default: %(default)s)",
-    )
+    add_delivery(parser)
     parser.add_argument(
         "--interval",
         metavar="S",
@@ -147,6 +136,7 @@ def run(arguments: argparse.Namespace) -> int:
         require(f"ps2stream run --engine {arguments.engine}", "spark")
     settings, plan = settings_and_plan(arguments)
     home = home_from(arguments)
+    check_delivery(arguments, home)
     if arguments.engine == INLINE:
         check_inline(arguments, home)
     if arguments.engine == REALTIME:
