@@ -51,6 +51,15 @@ def test_one_match_too_few_or_too_many_is_too_much(name: str, tmp_path: Path) ->
     assert verdict.holds is False
 
 
+def test_what_was_mended_is_told_and_what_came_after_it_is_judged(tmp_path: Path) -> None:
+    found = {**CAMPAIGN, "n_wrong": 3, "mended": "the order of two plans"}
+    (verdict,) = page(rows_of(tmp_path / "faults.jsonl", found, CAMPAIGN)).verdicts
+    assert verdict.holds is True
+    assert verdict.ours == ("0 of 1,000 matches after 2 faults; 1 campaigns before found 3, mended since")
+    (verdict,) = page(rows_of(tmp_path / "faults.jsonl", found)).verdicts
+    assert verdict.holds is False  # nobody has shown yet that it is mended
+
+
 def test_without_campaigns_the_page_says_so(tmp_path: Path) -> None:
     (case,) = cases("tiny")
     context = Context(1)
