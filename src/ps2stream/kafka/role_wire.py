@@ -5,7 +5,8 @@ record, too, of a partition that only this role writes: an offset of a consumer 
 it expires, and takes two requests more.
 
 *One writer.* A role has one transactional id, whoever runs it. Opening its wire fences the one before: its
-transaction is aborted, its next one is refused, and what it has committed can be read from then on.
+transaction is aborted, its next one is refused, and what it has committed can be read from then on
+(``hanging.py`` has the exception).
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ from confluent_kafka.admin import DeletedRecords  # type: ignore[attr-defined]
 from ps2stream.errors import BrokerError, FencedError, StateError
 from ps2stream.kafka.client import reason_of
 from ps2stream.kafka.ends import Ends
+from ps2stream.kafka.hanging import abort_what_hangs
 from ps2stream.kafka.places import Place, Received, RoleName, Send
 from ps2stream.kafka.reading import Span, read
 from ps2stream.kafka.role_topics import RoleTopics
@@ -47,6 +49,8 @@ _NOT_YET = (KafkaError._PARTITION_EOF, KafkaError._UNKNOWN_PARTITION, KafkaError
 _GONE = (KafkaError.OFFSET_OUT_OF_RANGE, KafkaError._AUTO_OFFSET_RESET)
 
 _NOTES = "notes"
+#: All else that roles write.
+_WRITTEN = ("log", "routed", "loads", "matches", "rejected")
 
 
 class KafkaWire:
@@ -72,6 +76,10 @@ class KafkaWire:
             queued_min_messages=100_000,
         )
         self._ends = Ends(kafka)
+        with kafka.telling(f"become {role}"):
+            mine = topics.note_partition(role.kind, role.number)
+            written = [topics.name(each) for each in _WRITTEN]
+            abort_what_hangs(self._producer, self._ends, (topics.name(_NOTES), mine), written)
         self._admin = kafka.admin()
         self._note_offset = -1
         self._sender: Sender | None = None
