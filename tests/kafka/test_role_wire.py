@@ -132,7 +132,9 @@ def test_what_is_trimmed_is_gone_and_missed_by_those_who_need_it(role_topics: Ro
 
 def test_notes_can_be_read_while_they_are_trimmed(role_topics: RoleTopics) -> None:
     wire, ends = KafkaWire(role_topics, WORKER), Ends(role_topics.topics.kafka)
-    for number in range(100):
+    wire.commit([], b"0")
+    wait_until(lambda: bool(read_notes(role_topics, ends, "worker")))
+    for number in range(1, 100):
         wire.commit([], str(number).encode())
         wire.trim({})
         (found,) = read_notes(role_topics, ends, "worker").values()

@@ -81,7 +81,7 @@ class KafkaWire:
             written = [topics.name(each) for each in _WRITTEN]
             abort_what_hangs(self._producer, self._ends, (topics.name(_NOTES), mine), written)
         self._admin = kafka.admin()
-        self._note_offset = -1
+        self._note_offset = self._older_note_offset = -1
         self._sender: Sender | None = None
         self._aside = ThreadPoolExecutor(1, "commit")
         self._trimming: dict[TopicPartition, Future[DeletedRecords]] = {}
@@ -137,7 +137,7 @@ class KafkaWire:
             raise self._failure(error, records) from error
         if min(offsets) < 0:
             raise BrokerError(f"{self._role} was not told where its records are")
-        self._note_offset = offsets.pop()
+        self._older_note_offset, self._note_offset = self._note_offset, offsets.pop()
         return offsets
 
     def begin_commit(self, sends: Sequence[Send], note: bytes) -> Future[list[int]]:
@@ -159,7 +159,8 @@ class KafkaWire:
 
     def trim(self, ends: Mapping[Place, int]) -> None:
         mine = Place(_NOTES, self._topics.note_partition(self._role.kind, self._role.number))
-        wanted = {**ends, mine: self._note_offset}
+        # The newest is committed, but its marker may be under way: until then others read the one before.
+        wanted = {**ends, mine: self._older_note_offset}
         partitions = [
             TopicPartition(self._topics.name(place.topic), place.partition, end)
             for place, end in wanted.items()
