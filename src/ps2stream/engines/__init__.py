@@ -4,6 +4,7 @@
     durable_job     the life of a batch that survives crashes; no engine in it
     batch_tasks     what it asks of an engine: the contract
     batch_notes     what it notes of batches, and when
+    log_snapshots   when a snapshot replaces its log, and who writes it
     load_watch      what batches show of the loads, and when that is told
     local_tasks     the roles of a durable job in this process
     embedded        the stream of a journal with them: `run --engine inline`

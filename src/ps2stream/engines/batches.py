@@ -30,6 +30,7 @@ class Batches:
         batch = self._cut_off or self._next()
         if batch is None:
             self.job.notes.settle()
+            self.job.snapshots.check()
             self.job.tell_status(now=False)  # what the last batch was too early for
             return False
         self.feed.settled(*batch)

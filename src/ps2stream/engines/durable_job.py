@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
+from concurrent.futures import Executor
 from dataclasses import dataclass, field, replace
 
 from ps2stream.adjusting.controller import Adjusted, Controller, LoadController, Observed
@@ -22,6 +23,7 @@ from ps2stream.config import Settings
 from ps2stream.engines.batch_notes import BatchNotes, SettledHosts
 from ps2stream.engines.batch_tasks import BatchContext, BatchTasks, Compiled, Heard, compiled_here
 from ps2stream.engines.load_watch import LoadWatch
+from ps2stream.engines.log_snapshots import LogSnapshots
 from ps2stream.roles.registrar import Registrar
 from ps2stream.roles.reports import DispatcherReport, Report, WorkerReport
 from ps2stream.roles.worker_host import Standing, WorkerHost
@@ -37,11 +39,6 @@ _COMPILE_HERE = 50_000
 
 #: How many updates the subscription log may gather before a snapshot replaces it.
 SNAPSHOT_EVERY = 100_000
-
-#: How many segments it may gather, and how many live subscriptions, which a snapshot has to write, make up
-#: for one more: then snapshots take some 0.1 ms of each batch.
-_MOST_SEGMENTS = 2_000
-_LIVE_PER_SEGMENT = 50
 
 _STATUS_EVERY_S = 5.0
 
@@ -65,7 +62,11 @@ class BatchDone:
 
 @dataclass(slots=True)
 class DurableJob:
-    """Process batches, one after the other; one job at a time on a state."""
+    """Process batches, one after the other; one job at a time on a state.
+
+    ``beside``: where snapshots are written while batches go on; only with tasks that do not read the log any
+    more once they have matched a batch.
+    """
 
     tasks: BatchTasks
     state: State
@@ -77,14 +78,15 @@ class DurableJob:
     prune_every: int = 100_000
     controller: Controller | None = None
     is_lazy: bool = False  # about its notes (``batch_notes.py``)
-    _updates_since_snapshot: int = 0
-    _segments_since_snapshot: int = 0
+    beside: Executor | None = None
+    _has_matched: bool = False
     _events_since_pruning: int = 0
     _consumed: tuple[Source, ...] = ()
     _decided: int = field(init=False)
     _registrar: Registrar = field(init=False)
     _watch: LoadWatch = field(init=False)
     notes: BatchNotes = field(init=False)
+    snapshots: LogSnapshots = field(init=False)
     _tokenizer: Tokenizer = field(init=False)
     _next_status: float = 0.0
     _status_is_old: bool = False
@@ -97,9 +99,7 @@ class DurableJob:
         self.state.sweep()
         self.sink.claim(self.state.job_file.job_id)
         self._decided = self.state.ledger.decided()
-        since_snapshot = self.state.log.read(after=self.state.log.base())
-        n_rows = [segment.num_rows for _, segment in since_snapshot]
-        self._updates_since_snapshot, self._segments_since_snapshot = sum(n_rows), len(n_rows)
+        self.snapshots = LogSnapshots(self.state, self.snapshot_every, self.beside)
         self._registrar = self.state.restore_registrar()
         self.state.drop_plans()
         self.state.mailbox.forget_status()  # that of an earlier run
@@ -126,9 +126,9 @@ class DurableJob:
         # After an adjustment at once: from there on other workers do the work.
         with_cells = self.controller is not None and (record is not None or self._watch.is_due())
         heard = self.tasks.match(self._context(batch_id, reachable, horizon, reports_cells=with_cells))
+        self._has_matched = True
         self.notes.finish(batch_id, max(horizon, *(source.last_seq for source in sources)))
         n_updates = sum(source.n_updates for source in sources)
-        self._updates_since_snapshot += n_updates
         self._events_since_pruning += sum(map(n_events, sources))
         self._consumed = sources
         if reachable is not sources:
@@ -194,7 +194,7 @@ class DurableJob:
         else:
             self.notes.settle()
             self.state.ledger.decide(batch_id, changed, self._registrar.plan_numbers)
-            self._segments_since_snapshot += 1
+            self.snapshots.add(changed, sum(source.n_updates for source in sources))
         self._decided = batch_id
         self.tasks.decided(batch_id, changed)
         if adjusted:
@@ -304,14 +304,10 @@ class DurableJob:
         more. Taken one batch earlier, a replay would miss what ended in it. For the same reason none is
         taken while a batch runs again that is already decided.
         """
-        n_live = self._registrar.registry.n_live
-        is_long = self._updates_since_snapshot > max(self.snapshot_every, n_live)
-        # Small batches: a log of many small files takes long to read, and a snapshot long to write.
-        is_cut_up = self._segments_since_snapshot > max(_MOST_SEGMENTS, n_live // _LIVE_PER_SEGMENT)
-        if (is_long or is_cut_up) and self._decided < batch_id:
+        self.snapshots.check()
+        if self._decided < batch_id and self.snapshots.is_due(self._registrar.registry.n_live):
             self.notes.settle()
-            self.state.snapshot(self._decided, self._registrar)
-            self._updates_since_snapshot = self._segments_since_snapshot = 0
+            self.snapshots.take(self._decided, self._registrar, log_is_read=not self._has_matched)
 
     def _prune_when_due(self) -> None:
         """Drop what the batch before has read from the journal: it never runs again.

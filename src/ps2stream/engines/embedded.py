@@ -14,6 +14,7 @@ import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from typing import NoReturn
 
 from ps2stream.config import Settings
 from ps2stream.engines.batch_loop import BatchLoop
@@ -62,6 +63,7 @@ def embedded_stream(
         Journal.open(journal) as opened,
         held_state(state) as held,
         ThreadPoolExecutor(1, "replanning") as background,
+        ThreadPoolExecutor(1, "snapshots") as beside,
     ):
         feed = JournalFeed(opened, journal, stays_here=True)
         start = StreamStart(
@@ -72,6 +74,7 @@ def embedded_stream(
             options,
             lambda: journal_sample(journal, settings),
             background,
+            beside,
         )
         warm()
         batches = start.batches(LocalTasks(settings), on_batch, is_lazy=True)
@@ -107,9 +110,7 @@ class EmbeddedStream:
         failure = self._loop.failure()
         if failure is None:
             raise StateError("the stream was stopped")
-        if isinstance(failure, PS2StreamError | OSError):
-            raise failure
-        raise EngineError(f"the stream failed: {type(failure).__name__}: {failure}") from failure
+        _raise(failure)
 
     def wait(self) -> None:
         """Run until the stream ends; that is, until this raises why it did."""
@@ -134,3 +135,15 @@ class EmbeddedStream:
             self._job.notes.settle()
         self._job.tell_status()
         self._job.sink.finish()
+        if self._loop.has_ended_well:  # else that is what somebody has to know
+            try:
+                self._job.snapshots.finish()
+            except Exception as error:
+                _raise(error)
+
+
+def _raise(failure: Exception) -> NoReturn:
+    """Raise what ended a stream; what is no error of ours as one."""
+    if isinstance(failure, PS2StreamError | OSError):
+        raise failure
+    raise EngineError(f"the stream failed: {type(failure).__name__}: {failure}") from failure

@@ -43,7 +43,7 @@ class StreamStart:
     """All that it takes to start the job of a feed, as often as need be.
 
     ``sample``: what the first plan is made from where none is given. ``background``: where plans are made
-    anew.
+    anew. ``beside``: where snapshots are written, if not by the batches (``durable_job.py``).
     """
 
     held: HeldState
@@ -53,6 +53,7 @@ class StreamStart:
     options: StreamOptions
     sample: Callable[[], Sample]
     background: Executor
+    beside: Executor | None = None
 
     def batches(self, tasks: BatchTasks, on_done: OnBatch, *, is_lazy: bool = False) -> Batches:
         """Restore the job; its batches are carried out by some tasks, and each is told when it is done."""
@@ -69,6 +70,7 @@ class StreamStart:
             prune_journal=options.prune,
             controller=options.controller or controller_of(self.settings, self.background),
             is_lazy=is_lazy,
+            beside=self.beside,
         )
         job.start()
         return Batches(job, self.feed)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
 from ps2stream.arrays import (
@@ -156,15 +155,6 @@ class Registry:
     def seq_from(self, versions: Int64s) -> Int64s:
         seqs: Int64s = self._arrays.names[2 * versions]
         return seqs
-
-    def are_live(self, seqs: Int64s) -> npt.NDArray[np.bool_]:
-        """Tell for every seq whether a version that nobody has ended began with it."""
-        live = self.live_seqs()
-        if not len(live):
-            return np.zeros(len(seqs), np.bool_)
-        at = np.minimum(np.searchsorted(live, seqs), len(live) - 1)
-        found: npt.NDArray[np.bool_] = live[at] == seqs
-        return found
 
     def live_seqs(self) -> Int64s:
         """Return the seqs of the versions that nobody has ended, ascending."""

@@ -15,6 +15,7 @@ indexes that the log can rebuild.
 
     update_compiler  expressions become clauses of hashed terms: the expensive part, done in parallel
     registrar        where all subscriptions begin and end; decides in the order of seq
+    living           what lives after a batch, as a snapshot has it
     dispatcher       tokenises publications and sends each to the workers that own one of its live terms
     worker           keeps one part of the subscriptions and finds matches with it
     merger           orders and names what workers found

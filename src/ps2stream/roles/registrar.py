@@ -17,7 +17,7 @@ import numpy as np
 import pyarrow as pa
 
 from ps2stream.arrays import Flags, HeapStorage, Int64s, Storage, frozen
-from ps2stream.arrow import concat, pick, ragged_of, taken
+from ps2stream.arrow import concat, ragged_of, taken
 from ps2stream.errors import StateError, quoted
 from ps2stream.matching.contract import FOREVER, Subscriptions
 from ps2stream.model.events import nothing_rejected, rejected_records, rejection
@@ -35,8 +35,8 @@ from ps2stream.registry.segments import (
     changes,
     end_rows,
     postings_of,
-    subscriptions_of,
 )
+from ps2stream.roles.living import Living, as_stored
 from ps2stream.roles.migration import (
     Fetch,
     Migrated,
@@ -115,7 +115,7 @@ class Registrar:
         """Return what dispatchers route by."""
         if not self._has_h2:
             raise StateError("a registrar without H2 has nothing to route publications by")
-        return self.routing.map(lambda stored: stored.grid_t)
+        return self._grid_ts()
 
     @property
     def plan_numbers(self) -> PlanNumbers:
@@ -234,22 +234,16 @@ class Registrar:
             live = np.sort(random.choice(live, n, replace=False))
         return fetched(Stored(self.registry.seq_from(live), self._marks(live)), fetch)
 
+    def living(self) -> Living:
+        """Return what lives now; it stays as it is, whatever is decided next."""
+        return Living(self.registry.live_seqs(), self._grid_ts())
+
     def as_stored(self, begun: pa.RecordBatch) -> pa.RecordBatch:
-        """Bring rows that begin live subscriptions up to date with what was moved since."""
-        parts = []
-        for stored, rows in self._parted(begun.column("seq_from").to_numpy()):
-            part = pick(begun, rows)
-            subs = subscriptions_of(part)
-            terms = subs.terms.copy()
-            rarest_first(terms, subs.term_offsets, stored.plan.frequencies)
-            subs = subs._replace(terms=terms)
-            versions = self.registry.versions_of(subs.seq_from)
-            workers = self.workers_of(versions)
-            parts.append(begin_rows(subs, part.column("id"), part.column("expression"), workers))
-        rows = concat(parts)
-        # In order but for what an older plan holds; sorting takes longer than all the rest.
-        is_sorted = bool((np.diff(rows.column("seq_from").to_numpy()) > 0).all())
-        return rows if is_sorted else rows.sort_by("seq_from")
+        """Bring rows that began subscriptions up to date with what was moved since."""
+        return as_stored(begun, self._grid_ts())
+
+    def _grid_ts(self) -> Routing[GridT]:
+        return self.routing.map(lambda stored: stored.grid_t)
 
     def _begin(self, compiled: pa.RecordBatch, rows: Int64s) -> pa.RecordBatch:
         """Begin the subscriptions of some rows; the others have no clauses."""

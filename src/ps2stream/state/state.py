@@ -5,21 +5,20 @@ from __future__ import annotations
 import re
 import shutil
 import uuid
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import pyarrow as pa
 
-from ps2stream.arrow import pick
 from ps2stream.config import Settings
 from ps2stream.errors import StateError
 from ps2stream.files import AnyPath, absolute
-from ps2stream.model.schemas import empty
 from ps2stream.partitioning.plan import Plan
 from ps2stream.registry.index import Registry
 from ps2stream.registry.log import FIXED_FILES, SubscriptionLog, is_covered
 from ps2stream.registry.manifest import Manifest
-from ps2stream.registry.segments import BEGIN, SEGMENT, changes
+from ps2stream.roles.living import Living
 from ps2stream.roles.registrar import Registrar
 from ps2stream.roles.worker_host import Standing
 from ps2stream.routing.index import GridT
@@ -244,10 +243,19 @@ class State:
 
     def snapshot(self, batch_id: int, registrar: Registrar) -> None:
         """Replace the log up to a batch by the subscriptions that live after it, as they are stored."""
-        segments = [changes(segment, BEGIN) for _, segment in self.log.read(upto=batch_id)]
-        begun = pa.concat_batches([empty(SEGMENT), *segments])
-        live = pick(begun, registrar.registry.are_live(begun.column("seq_from").to_numpy()))
-        self.log.snapshot(batch_id, registrar.as_stored(live), registrar.plan_numbers)
+        segments = [segment for _, segment in self.log.read(upto=batch_id)]
+        self._write_snapshot(batch_id, registrar.living(), segments)
+
+    def snapshot_beside(self, batch_id: int, living: Living, since: Sequence[pa.RecordBatch]) -> None:
+        """Do the same while later batches are decided; ``since``: all segments from the last snapshot on.
+
+        One at a time, and while no task of this driver reads the log: files go that it may have listed.
+        """
+        last = [segment for _, segment in self.log.read(upto=self.log.base())]
+        self._write_snapshot(batch_id, living, [*last, *since])
+
+    def _write_snapshot(self, batch_id: int, living: Living, segments: Sequence[pa.RecordBatch]) -> None:
+        self.log.snapshot(batch_id, living.rows(segments), living.plan_numbers)
 
     def replica(self) -> HostReplica:
         """Return what this host has of the registrar's indexes, where that is on another."""
