@@ -51,6 +51,13 @@ def test_one_match_too_few_or_too_many_is_too_much(name: str, tmp_path: Path) ->
     assert verdict.holds is False
 
 
+def test_a_match_may_come_again_where_that_was_asked_for(tmp_path: Path) -> None:
+    roles = {**CAMPAIGN, "source": "", "engine": "realtime", "order": "arrival", "where": "one host"}
+    found = page(rows_of(tmp_path / "faults.jsonl", {**roles, "n_doubled": 5, "delivery": "at-least-once"}))
+    assert [verdict.holds for verdict in found.verdicts] == [True]
+    assert "| topics, arrival order, one host, at-least-once | 1 |" in found.tables[1]
+
+
 def test_what_was_mended_is_told_and_what_came_after_it_is_judged(tmp_path: Path) -> None:
     found = {**CAMPAIGN, "n_wrong": 3, "mended": "the order of two plans"}
     (verdict,) = page(rows_of(tmp_path / "faults.jsonl", found, CAMPAIGN)).verdicts

@@ -99,10 +99,12 @@ def test_the_table_has_a_line_for_each_kind_that_was_made() -> None:
     ]
 
 
-def test_the_documents_say_what_the_rows_say_and_no_match_was_lost_or_doubled() -> None:
+def test_the_documents_say_what_the_rows_say_and_what_was_wrong_is_mended() -> None:
     docs = Path(__file__).parents[3] / "docs"
     campaigns = read(docs / "faults.jsonl")
     for engine in ("microbatch", "realtime"):
         assert table_of(of_engine(campaigns, engine)) in (docs / "cluster.md").read_text()
-    assert not any(campaign["n_lost"] or campaign["n_doubled"] for campaign in campaigns)
+    assert not any(campaign["n_lost"] for campaign in campaigns)
+    repeated = [campaign for campaign in campaigns if campaign["n_doubled"]]
+    assert all("mended" in campaign or campaign["delivery"] == "at-least-once" for campaign in repeated)
     assert all(campaign["as_the_oracle"] or "mended" in campaign for campaign in campaigns)
