@@ -133,8 +133,8 @@ def _verdicts(rows: Sequence[Row]) -> Iterator[Verdict]:
 
 
 def _n_bad(campaigns: Sequence[Row]) -> int:
-    n_doubled = sum(row["n_doubled"] for row in campaigns if not row.get("may_repeat"))
-    return n_doubled + sum(row["n_lost"] + row["n_wrong"] for row in campaigns)
+    n_doubled: int = sum(row["n_doubled"] for row in campaigns if not row.get("may_repeat"))
+    return n_doubled + sum(int(row["n_lost"] + row["n_wrong"]) for row in campaigns)
 
 
 def _draw(canvas: Canvas, rows: Sequence[Row]) -> None:
