@@ -32,6 +32,7 @@ class DispatcherNote:
 
     ``horizon``: no publication will get a lower position. ``uptos``: where events bring their order,
     later ones of a partition stand behind this. ``incarnation``: rises with every start of the role.
+    ``is_exact``: else it may have promised more than it noted (``seldom_notes.py``).
     """
 
     publications: dict[int, int] = field(default_factory=dict)
@@ -39,6 +40,7 @@ class DispatcherNote:
     horizon: int = BEFORE_ALL_SEQS
     uptos: dict[int, int] = field(default_factory=dict)
     incarnation: int = 0
+    is_exact: bool = True
 
 
 @dataclass(frozen=True, slots=True)
