@@ -20,6 +20,7 @@ from ps2stream.testing import oracle
 from ps2stream.testing.checker import check, check_at_least_once
 from ps2stream.testing.generators import random_events, random_steps
 from resident.live import Clients, live_rig
+from resident.made import Obedient
 from resident.restless import Restless
 from resident.rig import Rig
 from strategies import event_logs
@@ -170,6 +171,32 @@ def test_one_that_was_replaced_promises_nothing_that_its_successor_does_not_know
     rig.settle()
     assert broken_promises(rig) == []
     assert [(match[0], match[2]) for match in rig.matches()] == [("a", "p")]
+
+
+def test_packets_of_a_dispatcher_that_is_no_more_are_passed_over_by_a_worker_that_starts_again() -> None:
+    rig = small_rig(n_dispatchers=2)
+    controller = rig.controller = Obedient()
+    rig.config = replace(rig.config, snapshot_every=3)
+    rig.arrive(Topic.UPDATES, subscription("s0"))
+    rig.settle()
+    zombie = rig.loops[RoleName(DISPATCHER, 1)]
+    zombie._wire._every_s = 1e9
+    zombie._wire._wire._next.pop(Place(Topic.LOG))  # it stands still amid a step
+    rig.restart(1)
+    rig.settle(1)
+    note_at_once(rig)
+    rig.settle()
+    for word in ("switch", "unite", "", "", ""):  # until nothing is left of the plans that it goes by
+        controller.order = (word, 0, 0)
+        rig.settle(1)
+        controller.order = ("", 0, 0)
+        rig.arrive(Topic.UPDATES, *(subscription(f"s{number}") for number in range(4)))
+        rig.settle(8)
+    rig.arrive(Topic.PUBLICATIONS, publication("p"), partition=1)
+    zombie.step(0.0)
+    rig.start(RoleName(WORKER))
+    rig.settle()
+    assert sorted(match[0] for match in rig.matches()) == ["s0", "s1", "s2", "s3"]
 
 
 @given(

@@ -45,11 +45,16 @@ class DispatcherNote:
 
 @dataclass(frozen=True, slots=True)
 class WorkerNote:
-    """``routed``: the next offset. ``horizons``, ``incarnations``: of each dispatcher, as packets say."""
+    """``routed``: the next offset. ``horizons``, ``incarnations``: of each dispatcher, as packets say.
+
+    ``run``: the start of the job that it is of; ``routed_before``: where packets ended when that began.
+    """
 
     routed: int = 0
     horizons: dict[int, int] = field(default_factory=dict)
     incarnations: dict[int, int] = field(default_factory=dict)
+    run: str = ""
+    routed_before: int = 0
 
 
 _Note = TypeVar("_Note", RegistrarNote, DispatcherNote, WorkerNote)
