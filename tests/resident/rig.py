@@ -244,7 +244,7 @@ class Rig:
     def restart(self, n_dispatchers: int) -> None:
         """End all roles; as many dispatchers as are told go on with the others."""
         settings = replace(self.config.settings, n_dispatchers=n_dispatchers)
-        self.config = replace(self.config, settings=settings)
+        self.config = replace(self.config, settings=settings, run=f"{self.config.run} again")
         self.loops.clear()
 
     def run(self, death: float = 0.0, n_steps: int | None = None) -> None:

@@ -3,22 +3,29 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import pyarrow as pa
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from laws.engines import one_batch
 from ps2stream.config import Settings
+from ps2stream.model.schemas import BEFORE_ALL_SEQS, EVENTS, empty
 from ps2stream.partitioning import PARTITIONERS
-from ps2stream.resident.wire import DISPATCHER, WORKER, RoleName
+from ps2stream.resident.routed import from_record
+from ps2stream.resident.wire import DISPATCHER, REGISTRAR, WORKER, Place, RoleName, Topic
 from ps2stream.testing import oracle
 from ps2stream.testing.checker import check, check_at_least_once
 from ps2stream.testing.generators import random_events, random_steps
 from resident.live import Clients, live_rig
+from resident.made import Obedient
 from resident.restless import Restless
 from resident.rig import Rig
 from strategies import event_logs
+
+ME = RoleName(DISPATCHER)
 
 
 def loose(rig: Rig) -> Rig:
@@ -91,6 +98,105 @@ def test_packets_of_a_dispatcher_that_was_replaced_are_passed_over() -> None:
     assert len(rig.zombies) == 2
     rig.run()
     assert_nothing_lost(rig, events)
+
+
+def subscription(id: str) -> dict[str, Any]:
+    return {"id": id, "expression": "tea", "region": [-10, -10, 10, 10]}
+
+
+def publication(id: str, **demands: int) -> dict[str, Any]:
+    return {"id": id, "lat": 1, "lon": 1, "text": "tea", **demands}
+
+
+def small_rig(n_dispatchers: int = 1, as_of_s: float = 0.0) -> Rig:
+    """Return a rig without an order, all of whose roles note at once what they have done."""
+    chosen = Settings(n_workers=1, n_dispatchers=n_dispatchers)
+    rig = loose(Rig.of(chosen, empty(EVENTS), n_partitions=n_dispatchers, given=False, as_of_s=as_of_s))
+    rig.config = replace(rig.config, trim_s=1e9)
+    rig.steadily().settle(1)
+    note_at_once(rig)
+    return rig
+
+
+def note_at_once(rig: Rig) -> None:
+    for role, loop in rig.loops.items():
+        if role.kind != REGISTRAR:
+            loop._wire._every_s = 0
+
+
+def broken_promises(rig: Rig) -> list[str | None]:
+    """Return publications at positions that their dispatcher had said before nothing would come at."""
+    horizon, incarnation = BEFORE_ALL_SEQS, 0
+    broken = []
+    for record in rig.topics.records(Place(Topic.ROUTED)):
+        packet, header = from_record(record.value or b"")
+        if header.incarnation >= incarnation:
+            for position, id in zip(packet["seq"].to_pylist(), packet["id"].to_pylist(), strict=True):
+                broken += [id] * (position < horizon)
+            horizon, incarnation = max(horizon, header.horizon), header.incarnation
+    return broken
+
+
+@pytest.mark.parametrize("is_exact", [False, True])
+def test_a_successor_keeps_what_was_promised_and_not_noted_whatever_its_delivery(is_exact: bool) -> None:
+    rig = small_rig()
+    rig.arrive(Topic.UPDATES, subscription("a"))
+    rig.settle()
+    before = rig.loops[ME]._horizon
+    rig.loops[ME]._wire._every_s = 1e9  # from now on it promises, and does not note it
+    rig.arrive(Topic.UPDATES, {"op": "unsubscribe", "id": "a"})
+    rig.settle()
+    del rig.loops[ME]  # killed
+    rig.config = replace(rig.config, is_exact=is_exact, as_of_s=60.0)
+    for _ in range(2):  # the second has an exact one before it, which has noted nothing else
+        rig.start(ME)
+    rig.arrive(Topic.PUBLICATIONS, publication("p", as_of=before))
+    rig.settle()
+    assert broken_promises(rig) == []
+    assert [each["id"] for each in rig.rejected()] == ["p"]
+
+
+def test_one_that_was_replaced_promises_nothing_that_its_successor_does_not_know_of() -> None:
+    rig = small_rig()
+    rig.arrive(Topic.UPDATES, subscription("a"))
+    rig.settle()
+    rig.start(ME)
+    (zombie,) = rig.zombies
+    zombie._wire._every_s = 1e9
+    rig.loops[ME]._wire._wire._at_once = {Topic.LOG: 0}  # it reads what comes next of the log later
+    rig.arrive(Topic.UPDATES, {"op": "unsubscribe", "id": "a"})
+    rig.step(RoleName(REGISTRAR))
+    zombie.step(0.0)
+    rig.arrive(Topic.PUBLICATIONS, publication("p"))
+    rig.settle()
+    assert broken_promises(rig) == []
+    assert [(match[0], match[2]) for match in rig.matches()] == [("a", "p")]
+
+
+def test_packets_of_a_dispatcher_that_is_no_more_are_passed_over_by_a_worker_that_starts_again() -> None:
+    rig = small_rig(n_dispatchers=2)
+    controller = rig.controller = Obedient()
+    rig.config = replace(rig.config, snapshot_every=3)
+    rig.arrive(Topic.UPDATES, subscription("s0"))
+    rig.settle()
+    zombie = rig.loops[RoleName(DISPATCHER, 1)]
+    zombie._wire._every_s = 1e9
+    zombie._wire._wire._next.pop(Place(Topic.LOG))  # it stands still amid a step
+    rig.restart(1)
+    rig.settle(1)
+    note_at_once(rig)
+    rig.settle()
+    for word in ("switch", "unite", "", "", ""):  # until nothing is left of the plans that it goes by
+        controller.order = (word, 0, 0)
+        rig.settle(1)
+        controller.order = ("", 0, 0)
+        rig.arrive(Topic.UPDATES, *(subscription(f"s{number}") for number in range(4)))
+        rig.settle(8)
+    rig.arrive(Topic.PUBLICATIONS, publication("p"), partition=1)
+    zombie.step(0.0)
+    rig.start(RoleName(WORKER))
+    rig.settle()
+    assert sorted(match[0] for match in rig.matches()) == ["s0", "s1", "s2", "s3"]
 
 
 @given(

@@ -61,6 +61,9 @@ class DispatcherLoop:
         #: Of partitions that are another's now, too: that one may not have come to write its own note yet.
         self._done, self._uptos = note.publications, note.uptos
         self._incarnation = note.incarnation + 1
+        is_loose = not (config.is_exact and note.is_exact)
+        if is_loose:
+            self._wire.send(list(self._greetings()))
         follow_from = self._catch_up()
         self._horizon = max(note.horizon, self._tail.snapshot.horizon)
         self._partitions: dict[int, _Partition] = {}
@@ -70,7 +73,7 @@ class DispatcherLoop:
         self._trimming = Trimming(wire, config.trim_s)
         #: When positions began; what its predecessor would have answered, this one does.
         self._applied_at = deque([(time.monotonic(), self._horizon)] if note.applied else [])
-        if not config.is_exact:
+        if is_loose:
             self._begin_loosely()
         wire.follow({LOG: follow_from, **self._new_partitions()})
 
@@ -109,11 +112,20 @@ class DispatcherLoop:
             self._role.follow(entry)
         return records[-1].offset + 1 if records else self._tail.start
 
+    def _greetings(self) -> Iterator[Send]:
+        """Tell workers that this is another incarnation, before it looks how far the log goes.
+
+        The predecessor may live and learn more of the log: what it promises from now on is passed over.
+        """
+        header = RoutedHeader(self.number, BEFORE_ALL_SEQS, BEFORE_ALL_SEQS, incarnation=self._incarnation)
+        for worker in range(self._config.settings.n_workers):
+            yield Send(Place(Topic.ROUTED, worker), to_record(_HEARTBEAT, header))
+
     def _begin_loosely(self) -> None:
-        """Begin where notes lag behind what was sent (``seldom_notes.py``).
+        """Begin where notes lag behind what was sent, or did before this one (``seldom_notes.py``).
 
         The predecessor may have promised a horizon that it did not live to note: begin with the newest
-        position. It may also live: before anything is sent, a note says that this is another incarnation.
+        position. Before any publication is sent, a note says that this is another incarnation.
         """
         if not self._order.is_given:
             self._horizon = max(self._horizon, position_after(self._role.applied))
@@ -129,7 +141,7 @@ class DispatcherLoop:
         """
         done: dict[int, int] = {}
         uptos: dict[int, int] = {}
-        horizon, applied, incarnation = BEFORE_ALL_SEQS, NOTHING_YET, 0
+        horizon, applied, incarnation, is_exact = BEFORE_ALL_SEQS, NOTHING_YET, 0, True
         for number, said in self._wire.notes(DISPATCHER).items():
             note = note_from_bytes(DispatcherNote, said)
             if number == self.number:
@@ -137,11 +149,12 @@ class DispatcherLoop:
             if number == self.number or not self._order.is_given:
                 horizon = max(horizon, note.horizon)
             applied = max(applied, note.applied)
+            is_exact = is_exact and note.is_exact
             for partition, offset in note.publications.items():
                 done[partition] = max(done.get(partition, 0), offset)
             for partition, upto in note.uptos.items():
                 uptos[partition] = max(uptos.get(partition, BEFORE_ALL_SEQS), upto)
-        return DispatcherNote(done, applied, horizon, uptos, incarnation)
+        return DispatcherNote(done, applied, horizon, uptos, incarnation, is_exact)
 
     def _new_partitions(self) -> dict[Place, int]:
         """Take the partitions of this dispatcher that are new to it; return where they are to be read."""
@@ -300,7 +313,7 @@ class DispatcherLoop:
         self._commits.begin(sends, self._note())
 
     def _note(self) -> bytes:
-        applied = self._role.applied
+        applied, is_exact = self._role.applied, self._config.is_exact
         return note_to_bytes(
-            DispatcherNote(self._done, applied, self._horizon, self._uptos, self._incarnation)
+            DispatcherNote(self._done, applied, self._horizon, self._uptos, self._incarnation, is_exact)
         )

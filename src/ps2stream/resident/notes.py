@@ -32,6 +32,7 @@ class DispatcherNote:
 
     ``horizon``: no publication will get a lower position. ``uptos``: where events bring their order,
     later ones of a partition stand behind this. ``incarnation``: rises with every start of the role.
+    ``is_exact``: else it may have promised more than it noted (``seldom_notes.py``).
     """
 
     publications: dict[int, int] = field(default_factory=dict)
@@ -39,15 +40,21 @@ class DispatcherNote:
     horizon: int = BEFORE_ALL_SEQS
     uptos: dict[int, int] = field(default_factory=dict)
     incarnation: int = 0
+    is_exact: bool = True
 
 
 @dataclass(frozen=True, slots=True)
 class WorkerNote:
-    """``routed``: the next offset. ``horizons``, ``incarnations``: of each dispatcher, as packets say."""
+    """``routed``: the next offset. ``horizons``, ``incarnations``: of each dispatcher, as packets say.
+
+    ``run``: the start of the job that it is of; ``routed_before``: where packets ended when that began.
+    """
 
     routed: int = 0
     horizons: dict[int, int] = field(default_factory=dict)
     incarnations: dict[int, int] = field(default_factory=dict)
+    run: str = ""
+    routed_before: int = 0
 
 
 _Note = TypeVar("_Note", RegistrarNote, DispatcherNote, WorkerNote)

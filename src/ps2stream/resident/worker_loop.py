@@ -56,8 +56,11 @@ class WorkerLoop:
         self._next, self._horizons = note.routed, dict(note.horizons)
         self._committed = note.routed
         self._incarnations = dict(note.incarnations)
-        #: What lies before it may be of dispatchers that are no more: there were more of them once.
-        self._routed_before = wire.ends(Topic.ROUTED)[number]
+        #: What lies before it may be of dispatchers that are no more: there were more of them once. As the
+        #: first of this run found it: one of them that lives may have sent more since.
+        self._routed_before = (
+            note.routed_before if note.run == config.run else wire.ends(Topic.ROUTED)[number]
+        )
         #: As the last commit has it: if this process dies, packets come again from there.
         self._horizon = self._least_horizon()
         self._waiting: deque[_Waiting] = deque()
@@ -150,7 +153,9 @@ class WorkerLoop:
                 times, counts = np.array(appended).T
                 self._recorder.observe("delivery_latency_seconds", time.time() - times / 1000, counts)
 
-        note = WorkerNote(self._next, self._horizons, self._incarnations)
+        note = WorkerNote(
+            self._next, self._horizons, self._incarnations, self._config.run, self._routed_before
+        )
         self._commits.begin(sends, note_to_bytes(note), then)
 
     def _reports(self) -> list[Send]:
