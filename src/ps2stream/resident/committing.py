@@ -15,15 +15,18 @@ from ps2stream.metrics.recorder import Recorder
 from ps2stream.resident.pace import Pace
 from ps2stream.resident.wire import Send, Wire
 
+#: What is done when a commit has ended, so many seconds ago.
+Then = Callable[[float], None]
+
 
 class _Begun(NamedTuple):
     started: float
     future: Future[list[int]]
     ended: list[float]
-    then: Callable[[], None]
+    then: Then
 
 
-def _nothing() -> None:
+def _nothing(ago_s: float) -> None:
     """Do nothing when a commit has ended."""
 
 
@@ -44,7 +47,7 @@ class Commits:
         self.begin(sends, note)
         return self.settle()
 
-    def begin(self, sends: Sequence[Send], note: bytes, then: Callable[[], None] = _nothing) -> None:
+    def begin(self, sends: Sequence[Send], note: bytes, then: Then = _nothing) -> None:
         """Begin to commit records and a note, when the commit before has ended; ``then``: once it is done."""
         self.settle()
         started, ended = time.monotonic(), list[float]()
@@ -60,9 +63,11 @@ class Commits:
         offsets = begun.future.result()  # one that failed stays: what came after it is never committed
         self._begun = None
         # Whoever waits for the result may wake before the callbacks have run.
-        took_s = (begun.ended[0] if begun.ended else time.monotonic()) - begun.started
+        now = time.monotonic()
+        ended = begun.ended[0] if begun.ended else now
+        took_s = ended - begun.started
         self._pace.committed(took_s)
         self._recorder.observe("commit_seconds", took_s)
         self._recorder.count("batches")
-        begun.then()
+        begun.then(now - ended)
         return offsets

@@ -145,13 +145,14 @@ class WorkerLoop:
         """Begin to commit; packets that wait are matched meanwhile."""
         committed, horizon = self._next, self._least_horizon()
 
-        def then() -> None:
+        def then(ago_s: float) -> None:
             self._committed = committed
             if self._wire.is_noted:
                 self._horizon = horizon
             if appended:
                 times, counts = np.array(appended).T
-                self._recorder.observe("delivery_latency_seconds", time.time() - times / 1000, counts)
+                at = time.time() - ago_s
+                self._recorder.observe("delivery_latency_seconds", at - times / 1000, counts)
 
         note = WorkerNote(
             self._next, self._horizons, self._incarnations, self._config.run, self._routed_before
