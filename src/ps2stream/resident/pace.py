@@ -1,4 +1,4 @@
-"""The pace of commits: a role rests after one, for as long as that took.
+"""The pace of commits: a role rests after one, for a part of what that took.
 
 A commit costs the broker some milliseconds of a core, whatever is in it, and roles that commit as fast as
 they can keep it so busy that all of them wait. What comes meanwhile goes with the next one. Where nothing
@@ -16,7 +16,7 @@ class Pace:
 
     def __init__(
         self,
-        share: float = 1.0,
+        share: float = 0.25,
         most_s: float = 0.01,
         clock: Callable[[], float] = time.monotonic,
         sleep: Callable[[float], None] = time.sleep,
