@@ -197,7 +197,8 @@ def test_a_host_forgets_what_a_snapshot_stands_for(
         seq = 10 * batch_id
         sent = job.decide(batch_id, events_of(subscribe(seq + 1, f"s{batch_id}"), publish(seq + 2, "p")))
         hosts.run("h1", job.task(batch_id, BEFORE_ALL_SEQS), sent)
-    job.state.snapshot(1, job.registrar)
+        if batch_id == 1:
+            job.state.snapshot(1, job.registrar)
     sent = job.decide(3, events_of(subscribe(31, "s3"), publish(32, "p")))
     assert hosts.run("h1", job.task(3, BEFORE_ALL_SEQS), sent) == [_segment(3), *_SAFETY]
     assert hosts.kept("h1") == [_segment(2), _segment(3)]
