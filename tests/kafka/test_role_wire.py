@@ -11,7 +11,7 @@ from ps2stream.errors import FencedError, StateError
 from ps2stream.kafka.ends import Ends
 from ps2stream.kafka.places import Place, Received, RoleName, Send
 from ps2stream.kafka.role_topics import RoleTopics
-from ps2stream.kafka.role_wire import KafkaWire, fence, read_notes
+from ps2stream.kafka.role_wire import KafkaWire, read_notes
 from ps2stream.kafka.sending import Outgoing, produce
 from ps2stream.kafka.topics import Topics
 from waiting import HANG_S
@@ -99,21 +99,6 @@ def test_after_the_fence_all_is_seen_that_was_committed(role_topics: RoleTopics)
         wire = KafkaWire(role_topics, REGISTRAR)
         assert values(wire.read(LOG, 0)) == [str(each).encode() for each in range(number)]
         wire.commit([Send(LOG, str(number).encode())], b"")
-
-
-def test_all_roles_of_a_kind_are_fenced_also_those_that_are_too_many_now(role_topics: RoleTopics) -> None:
-    role_topics.create(n_dispatchers=3)
-    wires = [KafkaWire(role_topics, RoleName("dispatcher", number)) for number in range(3)]
-    worker = KafkaWire(role_topics, WORKER)
-    for number, wire in enumerate(wires):
-        wire.commit([], str(number).encode())
-    fence(role_topics, "dispatcher")
-    for wire in wires:
-        with pytest.raises(FencedError):
-            wire.commit([], b"zombie")
-    worker.commit([], b"lives")
-    notes = read_notes(role_topics, Ends(role_topics.topics.kafka), "dispatcher")
-    assert notes == {0: b"0", 1: b"1", 2: b"2"}
 
 
 def test_what_is_trimmed_is_gone_and_missed_by_those_who_need_it(role_topics: RoleTopics) -> None:

@@ -23,6 +23,7 @@ from ps2stream.resident.config import RoleConfig
 from ps2stream.resident.dispatcher_loop import DispatcherLoop
 from ps2stream.resident.entries import first_entry
 from ps2stream.resident.files import FIRST_SNAPSHOT, RoleFiles
+from ps2stream.resident.handover import handed_over
 from ps2stream.resident.memory_wire import MemoryTopics, MemoryWire
 from ps2stream.resident.notes import DispatcherNote, RegistrarNote, WorkerNote, note_from_bytes
 from ps2stream.resident.reading import given_packet
@@ -89,7 +90,9 @@ class PatchyWire(MemoryWire):
     def commit(self, sends: Sequence[Send], note: bytes) -> list[int]:
         return self._written(sends, super().commit(sends, note))
 
-    def begin_commit(self, sends: Sequence[Send], note: bytes) -> Future[list[int]]:
+    def begin_commit(
+        self, sends: Sequence[Send], note: bytes, *, is_whole: bool = False
+    ) -> Future[list[int]]:
         assert self._late is None or self._late.done(), "one commit at a time"
         self._late = LateCommit(lambda: self.commit(sends, note))
         self._happen_by_chance()
@@ -204,10 +207,11 @@ class Rig:
             if self.is_patchy
             else MemoryWire(self.topics, role, _AT_ONCE)
         )
-        if not self.config.is_exact and role.kind != REGISTRAR:
-            wire = SeldomNotes(wire, every_s=dice.choice((0, 10, 50)), clock=itertools.count().__next__)
-        if not self.config.is_exact and role in self.loops:
-            self.zombies.append(self.loops[role])
+        if role.kind == DISPATCHER or (role.kind == WORKER and not self.config.is_exact):
+            every_s = dice.choice((0, 10, 50)) if self.is_patchy else 0
+            wire = SeldomNotes(wire, every_s=every_s, clock=itertools.count().__next__)
+            if role in self.loops:
+                self.zombies.append(self.loops[role])
         if role.kind == REGISTRAR:
             self.loops[role] = RegistrarLoop(wire, self.config, self.controller)
         elif role.kind == DISPATCHER:
@@ -246,6 +250,8 @@ class Rig:
         settings = replace(self.config.settings, n_dispatchers=n_dispatchers)
         self.config = replace(self.config, settings=settings, run=f"{self.config.run} again")
         self.loops.clear()
+        for number in self.topics.notes(DISPATCHER):  # as the driver does
+            handed_over(MemoryWire(self.topics, RoleName(DISPATCHER, number)), number, settings.n_workers)
 
     def run(self, death: float = 0.0, n_steps: int | None = None) -> None:
         """Step roles by chance, any number of times until all has passed them; each may die at a step."""
@@ -303,12 +309,15 @@ class Rig:
             self.zombies.remove(loop)
 
     def _die_at_commit(self, role: RoleName, *, is_done: bool) -> None:
+        """Let a role die when it commits, before or after; or amid it, where that is not in one piece."""
         wire = self.loops[role]._wire
-        original = wire.commit
+        original, dice = wire.commit, random.Random(f"{self.seed} {self.n_deaths}")
 
-        def commit(*arguments: Any) -> Any:
+        def commit(sends: Sequence[Send], note: bytes) -> Any:
             if is_done:
-                original(*arguments)
+                original(sends, note)
+            elif isinstance(wire, SeldomNotes):
+                wire.send([send for send in sends if dice.random() < 0.5])
             raise DeadError
 
         wire.commit = commit

@@ -23,7 +23,7 @@ class OpenWire:
         self.begun: list[Future[list[int]]] = []
         self.ends_at_once = False
 
-    def begin_commit(self, sends: Any, note: bytes) -> Future[list[int]]:
+    def begin_commit(self, sends: Any, note: bytes, *, is_whole: bool) -> Future[list[int]]:
         future: Future[list[int]] = Future()
         self.begun.append(future)
         if self.ends_at_once:
@@ -51,7 +51,7 @@ def test_a_role_goes_on_while_it_commits_and_learns_later_that_it_is_done(
     wire: OpenWire, commits: Commits
 ) -> None:
     done: list[str] = []
-    commits.begin(SENDS, b"note", lambda ago_s: done.append("first"))
+    commits.begin(SENDS, b"note", lambda ago_s, offsets: done.append("first"))
     assert done == []
     wire.begun[0].set_result([3])
     assert done == []  # not from another thread, amid a step
@@ -62,7 +62,7 @@ def test_a_role_goes_on_while_it_commits_and_learns_later_that_it_is_done(
 
 def test_the_next_commit_begins_when_the_one_before_has_ended(wire: OpenWire, commits: Commits) -> None:
     order: list[str] = []
-    commits.begin(SENDS, b"one", lambda ago_s: order.append(f"one done, {len(wire.begun)} begun"))
+    commits.begin(SENDS, b"one", lambda ago_s, offsets: order.append(f"one done, {len(wire.begun)} begun"))
     wire.begun[0].set_result([0])
     commits.begin(SENDS, b"two")
     assert order == ["one done, 1 begun"]
@@ -73,7 +73,7 @@ def test_what_a_commit_fails_of_ends_the_role_before_it_commits_again(
     wire: OpenWire, commits: Commits
 ) -> None:
     done: list[str] = []
-    commits.begin(SENDS, b"one", lambda ago_s: done.append("one"))
+    commits.begin(SENDS, b"one", lambda ago_s, offsets: done.append("one"))
     wire.begun[0].set_exception(FencedError("another worker 0 has taken over"))
     for _ in range(2):  # also where somebody goes on all the same
         with pytest.raises(FencedError):

@@ -67,21 +67,6 @@ def test_a_publication_stands_behind_all_updates_that_are_known() -> None:
     assert [(match[0], match[2]) for match in rig.matches()] == [("a", "p")]
 
 
-def test_packets_and_the_offsets_that_they_came_from_are_one_piece() -> None:
-    rig = untrimmed(rig_of())
-    rig.arrive(Topic.UPDATES, subscription("a"))
-    rig.settle()
-    n = rig.topics.end(Place(Topic.ROUTED))
-    rig.arrive(Topic.PUBLICATIONS, publication("p"))
-    rig._die_at_commit(ME, is_done=False)
-    assert rig.topics.end(Place(Topic.ROUTED)) == n
-    assert note_of(rig).publications == {0: 0}
-    rig._die_at_commit(ME, is_done=True)
-    rig.start(ME)
-    rig.settle()
-    assert [ids for ids, _, _ in routed(rig, n) if ids] == [["p"]]
-
-
 @pytest.mark.parametrize("odd", [0, 1])
 def test_a_publication_waits_for_what_it_wants_to_come_after(odd: int) -> None:
     rig = untrimmed(rig_of())

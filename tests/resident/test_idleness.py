@@ -33,7 +33,7 @@ def is_idle(idleness: RolesIdleness) -> bool:
 
 def test_events_that_any_role_has_not_seen_are_something_to_do(roles: KafkaRoles) -> None:
     idleness = RolesIdleness(roles.role_topics)
-    assert is_idle(idleness)
+    roles.run_until(lambda: is_idle(idleness))
     events = RolesEvents(roles.topics)
     region: dict[str, Any] = {"min_lon": -9.0, "min_lat": -9.0, "max_lon": 9.0, "max_lat": 9.0}
     rows: list[dict[str, Any]] = [{"op": SUBSCRIBE, "id": "a", "expression": "tea", **region}]
@@ -52,7 +52,8 @@ def test_events_that_any_role_has_not_seen_are_something_to_do(roles: KafkaRoles
     roles.run_until(lambda: is_idle(idleness))
 
 
-def test_it_is_looked_up_now_and_then_only(roles: KafkaRoles) -> None:
+def test_it_is_looked_up_now_and_then_only(roles: KafkaRoles, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("ps2stream.resident.idleness._LOOK_EVERY_S", 1e9)
     idleness = RolesIdleness(roles.role_topics)
-    assert idleness.is_idle()
+    roles.run_until(lambda: is_idle(idleness))
     assert not idleness.is_idle()

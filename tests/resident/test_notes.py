@@ -11,6 +11,7 @@ from ps2stream.resident.files import FIRST_SNAPSHOT
 from ps2stream.resident.notes import (
     DispatcherNote,
     RegistrarNote,
+    Repeat,
     WorkerNote,
     note_from_bytes,
     note_to_bytes,
@@ -18,8 +19,8 @@ from ps2stream.resident.notes import (
 
 NOTES = [
     RegistrarNote(7, "snapshot-2", 19, "snapshot-1", 3),
-    DispatcherNote({0: 5, 12: 1 << 60}, 100, 91, {0: -(1 << 63)}),
-    WorkerNote(8, {0: 5, 1: -(1 << 63)}),
+    DispatcherNote({0: 5, 12: 1 << 60}, 100, 91, {0: -(1 << 63)}, 3, {0: 8}, {2: Repeat(9, 7, -1)}),
+    WorkerNote(8, {0: 5, 1: -(1 << 63)}, taken={2: 9}, steps={0: (3, 17)}),
 ]
 
 
@@ -32,6 +33,11 @@ def test_a_note_comes_back_as_it_was(note: Any) -> None:
 def test_where_there_is_none_a_role_begins_with_the_first_record(kind: Any) -> None:
     assert note_from_bytes(kind, None) == kind()
     assert RegistrarNote().snapshot == FIRST_SNAPSHOT
+
+
+def test_a_note_of_an_earlier_version_is_read() -> None:
+    said = b'{"publications": {"0": 5}, "applied": 7, "horizon": 8, "incarnation": 2, "is_exact": true}'
+    assert note_from_bytes(DispatcherNote, said) == DispatcherNote({0: 5}, 7, 8, incarnation=2)
 
 
 @pytest.mark.parametrize("said", [b"", b"[]", b"7", b'{"tea": 1}', b'{"routed": {"x": 1}}'])

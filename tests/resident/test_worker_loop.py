@@ -11,7 +11,7 @@ from ps2stream.config import Settings
 from ps2stream.errors import FencedError
 from ps2stream.model.schemas import EVENTS, empty
 from ps2stream.resident.notes import WorkerNote, note_from_bytes
-from ps2stream.resident.routed import from_record
+from ps2stream.resident.routed import from_record, to_record
 from ps2stream.resident.wire import DISPATCHER, REGISTRAR, WORKER, Place, RoleName, Topic
 from resident.rig import LateCommit, Rig
 
@@ -65,7 +65,7 @@ def test_packets_that_wait_are_matched_while_a_commit_goes_on_and_nothing_is_tri
     wire, before = rig.loops[ME]._wire, note(rig).routed
     begun: list[LateCommit] = []
 
-    def begin_commit(*arguments: Any) -> LateCommit:
+    def begin_commit(*arguments: Any, is_whole: bool) -> LateCommit:
         begun.append(LateCommit(lambda: wire.commit(*arguments)))
         return begun[-1]
 
@@ -125,15 +125,45 @@ def test_a_dispatcher_that_has_not_spoken_yet_may_send_anything() -> None:
     assert rig.loops[ME]._horizon < 0
 
 
-def test_packets_that_were_matched_are_trimmed() -> None:
+def test_packets_are_trimmed_when_they_were_matched_and_their_dispatcher_has_noted_it() -> None:
     rig = rig_of()
     publish(rig, "p", "q")
+    n = rig.topics.end(ROUTED)
     rig.config = replace(rig.config, trim_s=0.0)
     rig.start(ME)
+    for _ in range(4):
+        rig.step(ME)
+    assert len(rig.topics.records(ROUTED, 0)) == n
+    rig.start(RoleName(DISPATCHER))
     rig.settle()
-    assert rig.topics.records(ROUTED, rig.topics.end(ROUTED)) == []
     with pytest.raises(Exception, match="trimmed"):
-        rig.topics.records(ROUTED, 0)
+        rig.topics.records(ROUTED, n - 1)
+
+
+def test_what_comes_again_is_matched_once() -> None:
+    rig = rig_of()
+    publish(rig, "p")
+    last = rig.topics.records(ROUTED)[-1].value or b""
+    packet, header = from_record(last)
+    again = to_record(packet, header._replace(incarnation=header.incarnation + 1, step=0))
+    for worker in ("the same", "its successor"):
+        rig.topics.append(ROUTED, again)
+        rig.settle()
+        assert delivered(rig) == ["p"], worker
+        rig.start(ME)
+
+
+def test_a_step_may_have_several_packets_for_a_worker_also_if_that_starts_again_between_them() -> None:
+    rig = rig_of()
+    publish(rig, "p")
+    packet, header = from_record(rig.topics.records(ROUTED)[-1].value or b"")
+    (source,) = header.sources
+    later = header._replace(step=99, sources=(source._replace(start=source.stop, stop=source.stop + 1),))
+    for _ in range(2):
+        rig.topics.append(ROUTED, to_record(packet, later))
+        rig.settle()
+        rig.start(ME)
+    assert delivered(rig) == ["p", "p", "p"]
 
 
 def test_a_worker_that_is_behind_takes_in_no_more_than_it_can_match_soon() -> None:

@@ -48,7 +48,7 @@ _FENCED = (
 _NOT_YET = (KafkaError._PARTITION_EOF, KafkaError._UNKNOWN_PARTITION, KafkaError._TRANSPORT)
 _GONE = (KafkaError.OFFSET_OUT_OF_RANGE, KafkaError._AUTO_OFFSET_RESET)
 
-_NOTES = "notes"
+NOTES = "notes"
 #: All else that roles write.
 _WRITTEN = ("log", "routed", "loads", "matches", "rejected")
 
@@ -59,7 +59,7 @@ class KafkaWire:
     def __init__(self, topics: RoleTopics, role: RoleName, at_once: int = _AT_ONCE) -> None:
         self._topics, self._role, self._at_once = topics, role, at_once
         kafka = topics.topics.kafka
-        self._names = {topics.name(_NOTES): _NOTES}
+        self._names = {topics.name(NOTES): NOTES}
         self._places: dict[tuple[str | None, int | None], Place] = {}  # by topic and partition of messages
         self._producer: Producer = kafka.producer(
             transactional_id=topics.name(f"{role.kind}-{role.number}"),
@@ -79,7 +79,7 @@ class KafkaWire:
         with kafka.telling(f"become {role}"):
             mine = topics.note_partition(role.kind, role.number)
             written = [topics.name(each) for each in _WRITTEN]
-            abort_what_hangs(self._producer, self._ends, (topics.name(_NOTES), mine), written)
+            abort_what_hangs(self._producer, self._ends, (topics.name(NOTES), mine), written)
         self._admin = kafka.admin()
         self._note_offset = self._older_note_offset = -1
         self._sender: Sender | None = None
@@ -94,6 +94,9 @@ class KafkaWire:
 
     def ends(self, topic: str) -> list[int]:
         return self._ends.last(self._topics.name(topic), self.n_partitions(topic))
+
+    def begins(self, topic: str) -> list[int]:
+        return self._ends.first(self._topics.name(topic), self.n_partitions(topic))
 
     def read(self, place: Place, start: int) -> list[Received]:
         name = self._topics.name(place.topic)
@@ -126,7 +129,7 @@ class KafkaWire:
         """Write in one transaction; if that fails, who opens the wire next finds out what became of it."""
         offsets = [-1] * (len(sends) + 1)
         mine = self._topics.note_partition(self._role.kind, self._role.number)
-        records = [*sends, Send(Place(_NOTES, mine), note)]
+        records = [*sends, Send(Place(NOTES, mine), note)]
         try:
             self._producer.begin_transaction()
             for number, (place, value, key) in enumerate(records):
@@ -140,7 +143,9 @@ class KafkaWire:
         self._older_note_offset, self._note_offset = self._note_offset, offsets.pop()
         return offsets
 
-    def begin_commit(self, sends: Sequence[Send], note: bytes) -> Future[list[int]]:
+    def begin_commit(
+        self, sends: Sequence[Send], note: bytes, *, is_whole: bool = False
+    ) -> Future[list[int]]:
         return self._aside.submit(self.commit, sends, note)
 
     @property
@@ -158,7 +163,7 @@ class KafkaWire:
         return [offset for _, offset in sent]
 
     def trim(self, ends: Mapping[Place, int]) -> None:
-        mine = Place(_NOTES, self._topics.note_partition(self._role.kind, self._role.number))
+        mine = Place(NOTES, self._topics.note_partition(self._role.kind, self._role.number))
         # The newest is committed, but its marker may be under way: until then others read the one before.
         wanted = {**ends, mine: self._older_note_offset}
         partitions = [
@@ -212,16 +217,9 @@ class KafkaWire:
         return BrokerError(f"{self._role} cannot write: {reason_of(error)}")
 
 
-def fence(topics: RoleTopics, kind: str) -> None:
-    """Fence all roles of a kind that have ever been, and run no others: what they have noted is final."""
-    n = topics.topics.n_partitions(topics.name(_NOTES))
-    for number in topics.numbers(kind, n):
-        KafkaWire(topics, RoleName(kind, number)).close()
-
-
 def read_notes(topics: RoleTopics, ends: Ends, kind: str) -> dict[int, bytes]:
     """Return the newest notes of all roles of a kind, by their numbers."""
-    topic = topics.name(_NOTES)
+    topic = topics.name(NOTES)
     n = topics.topics.n_partitions(topic)
     firsts, lasts = ends.first(topic, n), ends.last(topic, n)
     try:

@@ -15,8 +15,8 @@ from ps2stream.metrics.recorder import Recorder
 from ps2stream.resident.pace import Pace
 from ps2stream.resident.wire import Send, Wire
 
-#: What is done when a commit has ended, so many seconds ago.
-Then = Callable[[float], None]
+#: What is done when a commit has ended, so many seconds ago, with records at some offsets.
+Then = Callable[[float, Sequence[int]], None]
 
 
 class _Begun(NamedTuple):
@@ -26,7 +26,7 @@ class _Begun(NamedTuple):
     then: Then
 
 
-def _nothing(ago_s: float) -> None:
+def _nothing(ago_s: float, offsets: Sequence[int]) -> None:
     """Do nothing when a commit has ended."""
 
 
@@ -47,11 +47,13 @@ class Commits:
         self.begin(sends, note)
         return self.settle()
 
-    def begin(self, sends: Sequence[Send], note: bytes, then: Then = _nothing) -> None:
+    def begin(
+        self, sends: Sequence[Send], note: bytes, then: Then = _nothing, *, is_whole: bool = False
+    ) -> None:
         """Begin to commit records and a note, when the commit before has ended; ``then``: once it is done."""
         self.settle()
         started, ended = time.monotonic(), list[float]()
-        future = self._wire.begin_commit(sends, note)
+        future = self._wire.begin_commit(sends, note, is_whole=is_whole)
         future.add_done_callback(lambda _: ended.append(time.monotonic()))
         self._begun = _Begun(started, future, ended, then)
 
@@ -69,5 +71,5 @@ class Commits:
         self._pace.committed(took_s)
         self._recorder.observe("commit_seconds", took_s)
         self._recorder.count("batches")
-        begun.then(now - ended)
+        begun.then(now - ended, offsets)
         return offsets

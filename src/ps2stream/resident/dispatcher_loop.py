@@ -4,44 +4,54 @@ from __future__ import annotations
 
 import time
 from collections import Counter, deque
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
 
 import pyarrow as pa
 
 from ps2stream.arrow import concat
 from ps2stream.metrics.recorder import Recorder
-from ps2stream.model.schemas import BEFORE_ALL_SEQS, empty
+from ps2stream.model.schemas import BEFORE_ALL_SEQS
 from ps2stream.resident.committing import Commits
 from ps2stream.resident.config import RoleConfig
 from ps2stream.resident.dispatcher import ResidentDispatcher, RoutingAt
+from ps2stream.resident.handover import HEARTBEAT, handed_over
 from ps2stream.resident.log_tail import LOG, LogTail
-from ps2stream.resident.notes import DispatcherNote, note_from_bytes, note_to_bytes
+from ps2stream.resident.notes import DispatcherNote, Repeat, note_from_bytes, note_to_bytes
 from ps2stream.resident.pace import Pace
+from ps2stream.resident.partitions import Partition
 from ps2stream.resident.positions import NOTHING_YET, last_update_seq, offset_of, position_after
 from ps2stream.resident.reading import ReadPublications
 from ps2stream.resident.rejecting import rejected_sends
 from ps2stream.resident.reporting import Reporter
-from ps2stream.resident.routed import RoutedHeader, to_record
+from ps2stream.resident.routed import RoutedHeader, Source, to_record
 from ps2stream.resident.trimming import Trimming
-from ps2stream.resident.wire import DISPATCHER, Place, Received, Send, Topic, Wire
-from ps2stream.roles.packets import ROUTED, fitting
+from ps2stream.resident.wire import DISPATCHER, Place, Send, Topic, Wire
+from ps2stream.roles.packets import fitting
 
-_HEARTBEAT = empty(ROUTED)
 #: The controller needs no more publications in a report.
 _MOST_SAMPLED = 500
 
 
-@dataclass(slots=True)
-class _Partition:
-    """What has come of a partition and is not routed yet."""
+class _Routed(NamedTuple):
+    """What a step sends; ``is_whole``: in one piece with its note (``handover.py``)."""
 
-    next_offset: int
-    upto: int = BEFORE_ALL_SEQS
-    records: deque[Received] = field(default_factory=deque)
-    read: ReadPublications | None = None  # of the first records
-    n_read: int = 0
-    waits_since: float = 0.0
+    sends: list[Send]
+    is_whole: bool = False
+
+
+_NOTHING = _Routed([])
+
+
+class _Batch(NamedTuple):
+    """Publications that have their positions, and what their packets say of them."""
+
+    publications: pa.RecordBatch
+    rejected: list[pa.RecordBatch]
+    sources: tuple[Source, ...]
+    appended: Counter[int]
+    applied: int
+    horizon: int
 
 
 class DispatcherLoop:
@@ -57,25 +67,29 @@ class DispatcherLoop:
         self._commits = Commits(wire, self._recorder, Pace())
         self._sampled: list[pa.RecordBatch] = []
         self._role.follow(self._tail.snapshot)
+        mine = handed_over(wire, number, config.settings.n_workers)
+        self._incarnation, self._n_steps = mine.incarnation, 0
+        #: Up to where records of workers' partitions are accounted for: in the next note, and in one that is
+        #: there for good.
+        self._ends, self._noted_ends = dict(mine.routed), dict.fromkeys(mine.routed, 0)
         note = self._predecessors()
         #: Of partitions that are another's now, too: that one may not have come to write its own note yet.
-        self._done, self._uptos = note.publications, note.uptos
-        self._incarnation = note.incarnation + 1
-        is_loose = not (config.is_exact and note.is_exact)
-        if is_loose:
-            self._wire.send(list(self._greetings()))
+        self._done, self._uptos, self._repeats = note.publications, note.uptos, note.repeats
         follow_from = self._catch_up()
-        self._horizon = max(note.horizon, self._tail.snapshot.horizon)
-        self._partitions: dict[int, _Partition] = {}
+        self._partitions: dict[int, Partition] = {}
         self._n_known = 0
+        starts = self._new_partitions()
+        self._promised = max(note.horizon, self._tail.snapshot.horizon)
+        #: What is to be repeated goes by the horizon of then.
+        self._horizon = min([self._promised, *(each.horizon for each in self._to_repeat().values())])
+        #: As the last commit has it, and as a note has it that is there for good.
+        self._committed_horizon = self._noted_horizon = mine.horizon
         self._told = dict.fromkeys(range(config.settings.n_workers), BEFORE_ALL_SEQS)
         self._told_at = 0.0
         self._trimming = Trimming(wire, config.trim_s)
         #: When positions began; what its predecessor would have answered, this one does.
-        self._applied_at = deque([(time.monotonic(), self._horizon)] if note.applied else [])
-        if is_loose:
-            self._begin_loosely()
-        wire.follow({LOG: follow_from, **self._new_partitions()})
+        self._applied_at = deque([(time.monotonic(), self._promised)] if note.applied else [])
+        wire.follow({LOG: follow_from, **starts})
 
     def step(self, timeout_s: float = 0.1) -> bool:
         """Route what has come, once; return whether there is more to come."""
@@ -89,17 +103,17 @@ class DispatcherLoop:
                 self._partitions[record.place.partition].records.append(record)
         started = time.thread_time()
         self._move_horizon()
-        sends = list(self._route())
-        self._move_horizon()
-        sends += self._heartbeats()
+        routed = self._repeated() if self._to_repeat() else self._routed()
+        sends = [*routed.sends, *self._heartbeats()]
         self._recorder.count("busy_seconds", time.thread_time() - started)
         sends += self._reports()
         if sends:
-            self._commit(sends)
+            self._commit(sends, is_whole=routed.is_whole)
         if self._tail.is_stopped or not self._is_ready():
             self._commits.settle()
-        self._role.forget(self._horizon)
-        self._trimming.when_due({})
+        if not self._to_repeat():
+            self._role.forget(self._horizon)
+        self._trim_when_due()
         return not self._tail.is_stopped
 
     def _catch_up(self) -> int:
@@ -112,26 +126,6 @@ class DispatcherLoop:
             self._role.follow(entry)
         return records[-1].offset + 1 if records else self._tail.start
 
-    def _greetings(self) -> Iterator[Send]:
-        """Tell workers that this is another incarnation, before it looks how far the log goes.
-
-        The predecessor may live and learn more of the log: what it promises from now on is passed over.
-        """
-        header = RoutedHeader(self.number, BEFORE_ALL_SEQS, BEFORE_ALL_SEQS, incarnation=self._incarnation)
-        for worker in range(self._config.settings.n_workers):
-            yield Send(Place(Topic.ROUTED, worker), to_record(_HEARTBEAT, header))
-
-    def _begin_loosely(self) -> None:
-        """Begin where notes lag behind what was sent, or did before this one (``seldom_notes.py``).
-
-        The predecessor may have promised a horizon that it did not live to note: begin with the newest
-        position. Before any publication is sent, a note says that this is another incarnation.
-        """
-        if not self._order.is_given:
-            self._horizon = max(self._horizon, position_after(self._role.applied))
-            self._applied_at = deque([(time.monotonic(), self._horizon)])
-        self._wire.commit([], self._note())
-
     def _predecessors(self) -> DispatcherNote:
         """Return how far dispatchers before this one have got.
 
@@ -141,29 +135,31 @@ class DispatcherLoop:
         """
         done: dict[int, int] = {}
         uptos: dict[int, int] = {}
-        horizon, applied, incarnation, is_exact = BEFORE_ALL_SEQS, NOTHING_YET, 0, True
+        repeats: dict[int, Repeat] = {}
+        horizon, applied = BEFORE_ALL_SEQS, NOTHING_YET
         for number, said in self._wire.notes(DISPATCHER).items():
             note = note_from_bytes(DispatcherNote, said)
-            if number == self.number:
-                incarnation = note.incarnation
             if number == self.number or not self._order.is_given:
                 horizon = max(horizon, note.horizon)
             applied = max(applied, note.applied)
-            is_exact = is_exact and note.is_exact
+            repeats |= note.repeats
             for partition, offset in note.publications.items():
                 done[partition] = max(done.get(partition, 0), offset)
             for partition, upto in note.uptos.items():
                 uptos[partition] = max(uptos.get(partition, BEFORE_ALL_SEQS), upto)
-        return DispatcherNote(done, applied, horizon, uptos, incarnation, is_exact)
+        left = {each: repeat for each, repeat in repeats.items() if done.get(each, 0) < repeat.stop}
+        return DispatcherNote(done, applied, horizon, uptos, repeats=left)
+
+    def _is_mine(self, partition: int) -> bool:
+        return partition % self._config.settings.n_dispatchers == self.number
 
     def _new_partitions(self) -> dict[Place, int]:
         """Take the partitions of this dispatcher that are new to it; return where they are to be read."""
         known, self._n_known = self._n_known, self._wire.n_partitions(Topic.PUBLICATIONS)
-        n_dispatchers = self._config.settings.n_dispatchers
-        new = [each for each in range(known, self._n_known) if each % n_dispatchers == self.number]
+        new = list(filter(self._is_mine, range(known, self._n_known)))
         for each in new:
-            self._partitions[each] = _Partition(
-                self._done.get(each, 0), self._uptos.get(each, BEFORE_ALL_SEQS)
+            self._partitions[each] = Partition(
+                each, self._done.get(each, 0), self._uptos.get(each, BEFORE_ALL_SEQS)
             )
         return {Place(Topic.PUBLICATIONS, each): self._partitions[each].next_offset for each in new}
 
@@ -172,15 +168,38 @@ class DispatcherLoop:
         if not self._order.is_given and (starts := self._new_partitions()):
             self._wire.follow_also(starts)
 
+    def _to_repeat(self) -> dict[int, Repeat]:
+        """Return which partitions begin with records that a predecessor has routed already."""
+        return {each: repeat for each, repeat in self._repeats.items() if self._is_mine(each)}
+
     def _is_ready(self) -> bool:
         """Say whether something can be routed that has come."""
-        waiting = [each for each in self._partitions.values() if each.records]
-        return any(each.read is None or each.read.needs <= self._role.applied for each in waiting)
+        if to_repeat := self._to_repeat():
+            return all(self._partitions[each].has_all_before(to_repeat[each].stop) for each in to_repeat)
+        return any(each.is_ready(self._role.applied) for each in self._partitions.values())
 
-    def _route(self) -> Iterator[Send]:
+    def _repeated(self) -> _Routed:
+        """Route what some workers may have, in the same way, when all of it has come; first of all."""
+        if not self._is_ready():
+            return _NOTHING
+        routed = []
+        for number, repeat in self._to_repeat().items():
+            partition = self._partitions[number]
+            read = partition.read_before(self._order, repeat.stop)
+            placed, late = self._order.placed(read.publications, repeat.needs, repeat.horizon)
+            source, appended = partition.take()
+            rejected = [read.rejected, late]
+            routed.append(
+                self._sent(_Batch(placed, rejected, (source,), appended, repeat.needs, repeat.horizon))
+            )
+            del self._repeats[number]
+        return _Routed([send for each in routed for send in each.sends], is_whole=True)
+
+    def _routed(self) -> _Routed:
         """Route the publications of all partitions that need nothing more of the log."""
         ready: list[pa.RecordBatch] = []
         rejected: list[pa.RecordBatch] = []
+        sources: list[Source] = []
         appended: Counter[int] = Counter()
         for partition in self._partitions.values():
             read = self._read(partition)
@@ -189,33 +208,26 @@ class DispatcherLoop:
             placed, late = self._order.placed(read.publications, self._role.applied, self._horizon)
             ready.append(placed)
             rejected += [read.rejected, late]
-            for record in self._taken(partition):
-                appended[record.appended_ms] += 1
-        publications = concat(ready) if ready else None
-        if publications is not None and publications.num_rows:
-            yield from self._packets(publications, appended, rejected)
-        for batch in rejected:
-            if batch.num_rows:
-                self._recorder.count("rejected_records", batch.num_rows)
-                yield from rejected_sends(batch)
+            source, counts = partition.take()
+            sources.append(source)
+            appended += counts
+        if not ready:
+            return _NOTHING
+        return self._sent(
+            _Batch(concat(ready), rejected, tuple(sources), appended, self._role.applied, self._horizon)
+        )
 
-    def _read(self, partition: _Partition) -> ReadPublications | None:
+    def _read(self, partition: Partition) -> ReadPublications | None:
         """Return the publications that a partition has, if they can be routed now."""
-        if partition.read is None:
-            if not partition.records:
-                return None
-            partition.n_read = min(len(partition.records), self._config.most_events)
-            records = [partition.records[row] for row in range(partition.n_read)]
-            partition.read = self._order.publications(records)
-            partition.waits_since = time.monotonic()
-        if partition.read.needs <= self._role.applied:
-            return partition.read
+        read = partition.read(self._order, self._config.most_events)
+        if read is None or read.needs <= self._role.applied:
+            return read
         if not self._order.is_given and time.monotonic() - partition.waits_since > self._config.after_s:
             # An update that is in its topic is decided some time: whoever asked for it waits for that.
-            needs = min(partition.read.needs, self._newest_update())
-            partition.read = partition.read._replace(needs=needs)
+            needs = min(read.needs, self._newest_update())
+            partition.first = read._replace(needs=needs)
             partition.waits_since = time.monotonic()
-            return partition.read if needs <= self._role.applied else None
+            return partition.first if needs <= self._role.applied else None
         return None
 
     def _newest_update(self) -> int:
@@ -223,49 +235,52 @@ class DispatcherLoop:
         waiting = self._wire.read(Place(Topic.UPDATES), offset_of(self._role.applied) + 1)
         return last_update_seq(waiting[-1].offset) if waiting else self._role.applied
 
-    def _taken(self, partition: _Partition) -> Iterator[Received]:
-        """Take the records that were read off a partition."""
-        assert partition.read is not None
-        if partition.read.upto is not None:
-            partition.upto = partition.read.upto
-        for _ in range(partition.n_read):
-            record = partition.records.popleft()
-            partition.next_offset = record.offset + 1
-            yield record
-        partition.read = None
+    def _sent(self, batch: _Batch) -> _Routed:
+        """Return the packets of a batch, and what is rejected of it."""
+        sends = list(self._packets(batch)) if batch.publications.num_rows else []
+        has_parts = len({send.place for send in sends}) < len(sends)
+        is_rejected = False
+        for rejected in batch.rejected:
+            if rejected.num_rows:
+                is_rejected = True
+                self._recorder.count("rejected_records", rejected.num_rows)
+                sends += rejected_sends(rejected)
+        return _Routed(sends, is_whole=has_parts or is_rejected)
 
-    def _packets(
-        self, publications: pa.RecordBatch, appended: Counter[int], rejected: list[pa.RecordBatch]
-    ) -> Iterator[Send]:
+    def _packets(self, batch: _Batch) -> Iterator[Send]:
         is_sampled = (
             self._config.settings.adjustment.scope != "off"
             and sum(each.num_rows for each in self._sampled) < _MOST_SAMPLED
         )
-        for routing, done in self._role.dispatch(publications, with_sample=is_sampled):
-            rejected.append(done.rejected)
+        needs = min(int(batch.publications.column("seq").to_numpy().max()) - 1, batch.applied)
+        self._n_steps += 1
+        for routing, done in self._role.dispatch(batch.publications, with_sample=is_sampled):
+            batch.rejected.append(done.rejected)
             self._recorder.count("publications", done.n_publications)
             self._recorder.count("discarded_publications", done.n_discarded)
             if is_sampled:
                 self._sampled.append(done.sampled)
-            needs = int(publications.column("seq").to_numpy().max()) - 1
-            header = self._header(routing, min(needs, self._role.applied), tuple(sorted(appended.items())))
+            header = self._header(batch, routing, needs)
             for worker, packet in done.packets.items():
                 self._recorder.count("sent_publications", packet.num_rows)
+                own = header._replace(noted=self._noted_ends.get(worker, 0))
                 for part in fitting(packet):
-                    yield Send(Place(Topic.ROUTED, worker), to_record(part, header))
+                    yield Send(Place(Topic.ROUTED, worker), to_record(part, own))
                 self._told[worker] = header.horizon
 
-    def _header(self, routing: RoutingAt, needs: int, appended: tuple[tuple[int, int], ...]) -> RoutedHeader:
+    def _header(self, batch: _Batch, routing: RoutingAt, needs: int) -> RoutedHeader:
         plans = routing.plans
         return RoutedHeader(
             self.number,
-            self._horizon,
+            batch.horizon,
             needs,
             routing.generation,
             plans.older is not None,
             plans.switch_seq,
-            appended,
+            tuple(sorted(batch.appended.items())),
             self._incarnation,
+            self._n_steps,
+            batch.sources,
         )
 
     def _heartbeats(self) -> Iterator[Send]:
@@ -274,12 +289,15 @@ class DispatcherLoop:
         if due and time.monotonic() - self._told_at >= self._config.heartbeat_s:
             header = RoutedHeader(self.number, self._horizon, BEFORE_ALL_SEQS, incarnation=self._incarnation)
             for worker in due:
-                yield Send(Place(Topic.ROUTED, worker), to_record(_HEARTBEAT, header))
+                own = header._replace(noted=self._noted_ends.get(worker, 0))
+                yield Send(Place(Topic.ROUTED, worker), to_record(HEARTBEAT, own))
                 self._told[worker] = self._horizon
             self._told_at = time.monotonic()
 
     def _move_horizon(self) -> None:
         """Say below which position nothing will come: what is applied, but for those who may ask as of."""
+        if self._to_repeat():
+            return
         if self._order.is_given:
             uptos = [each.upto for each in self._partitions.values()]
             horizon = min(uptos) + 1 if uptos else position_after(self._role.applied)
@@ -290,30 +308,59 @@ class DispatcherLoop:
             while len(self._applied_at) > 1 and now - self._applied_at[1][0] >= self._config.as_of_s:
                 self._applied_at.popleft()
             horizon = self._applied_at[0][1]
-        self._horizon = max(self._horizon, horizon)
+        self._horizon = max(self._horizon, self._promised, horizon)
 
     def _reports(self) -> list[Send]:
         if not self._reporter.is_due():
             return []
+        if self._wire.is_noted:
+            self._noted_horizon = self._committed_horizon
         recorder = self._recorder
         recorder.set("position", position_after(self._role.applied))
-        recorder.set("horizon", self._horizon)
+        # A successor keeps what a note has promised, or a packet: others must not rely on more than that.
+        recorder.set("horizon", self._noted_horizon)
         recorder.set(
             "lag_events", sum(len(each.records) for each in self._partitions.values()), "publications"
         )
         sampled, self._sampled = self._sampled, []
         return self._reporter.sends(sampled=sampled)
 
-    def _commit(self, sends: list[Send]) -> None:
+    def _commit(self, sends: list[Send], *, is_whole: bool) -> None:
         """Begin to commit; publications that wait are routed meanwhile."""
         for number, each in self._partitions.items():
             self._done[number] = each.next_offset
             if self._order.is_given:
                 self._uptos[number] = each.upto
-        self._commits.begin(sends, self._note())
+        horizon = self._horizon
+
+        def then(ago_s: float, offsets: Sequence[int]) -> None:
+            self._committed_horizon = horizon
+            for send, offset in zip(sends, offsets, strict=True):
+                if send.place.topic == Topic.ROUTED:
+                    self._ends[send.place.partition] = offset + 1
+
+        self._commits.begin(sends, self._note(), then, is_whole=is_whole)
 
     def _note(self) -> bytes:
-        applied, is_exact = self._role.applied, self._config.is_exact
-        return note_to_bytes(
-            DispatcherNote(self._done, applied, self._horizon, self._uptos, self._incarnation, is_exact)
+        note = DispatcherNote(
+            self._done,
+            self._role.applied,
+            self._horizon,
+            self._uptos,
+            self._incarnation,
+            self._ends,
+            self._repeats,
         )
+        return note_to_bytes(note)
+
+    def _trim_when_due(self) -> None:
+        """Note how far workers' partitions are accounted for, and tell workers, who trim up to there."""
+        if not self._trimming.is_due():
+            return
+        self._commits.settle()
+        for worker, end in enumerate(self._wire.ends(Topic.ROUTED)):
+            self._ends[worker] = max(end, self._ends.get(worker, 0))  # nothing of its own is under way
+        self._commits.commit([], self._note())
+        self._trimming.trim({})  # notes what was kept back
+        self._noted_ends = dict(self._ends)
+        self._told = dict.fromkeys(self._told, BEFORE_ALL_SEQS)

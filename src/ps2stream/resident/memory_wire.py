@@ -40,6 +40,10 @@ class MemoryTopics:
                 raise StateError(f"records {start} to {first - 1} of {place.topic} were trimmed")
             return self._records[place][start - first :]
 
+    def first(self, place: Place) -> int:
+        with self.changed:
+            return self._firsts[place]
+
     def end(self, place: Place) -> int:
         with self.changed:
             return self._firsts[place] + len(self._records[place])
@@ -85,6 +89,9 @@ class MemoryWire:
     def n_partitions(self, topic: Topic) -> int:
         return self._topics.n_partitions.get(topic, 1)
 
+    def begins(self, topic: Topic) -> list[int]:
+        return [self._topics.first(Place(topic, number)) for number in range(self.n_partitions(topic))]
+
     def ends(self, topic: Topic) -> list[int]:
         return [self._topics.end(Place(topic, n)) for n in range(self.n_partitions(topic))]
 
@@ -108,7 +115,9 @@ class MemoryWire:
     def commit(self, sends: Sequence[Send], note: bytes) -> list[int]:
         return self._topics.commit(self._role, self, sends, note)
 
-    def begin_commit(self, sends: Sequence[Send], note: bytes) -> Future[list[int]]:
+    def begin_commit(
+        self, sends: Sequence[Send], note: bytes, *, is_whole: bool = False
+    ) -> Future[list[int]]:
         return carried_out(self.commit, sends, note)
 
     @property

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from dataclasses import dataclass, field, fields
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from ps2stream.errors import StateError
 from ps2stream.model.schemas import BEFORE_ALL_SEQS
@@ -26,13 +27,25 @@ class RegistrarNote:
     n_adjustments: int = 0
 
 
+class Repeat(NamedTuple):
+    """Records of a partition up to ``stop`` that are to be routed once more, as they were.
+
+    That is with the log as it was known up to ``needs``, and the horizon of then.
+    """
+
+    stop: int
+    needs: int
+    horizon: int
+
+
 @dataclass(frozen=True, slots=True)
 class DispatcherNote:
     """``publications``: the next offset of each partition. All of the log up to ``applied`` was known.
 
     ``horizon``: no publication will get a lower position. ``uptos``: where events bring their order,
     later ones of a partition stand behind this. ``incarnation``: rises with every start of the role.
-    ``is_exact``: else it may have promised more than it noted (``seldom_notes.py``).
+    ``routed``: all that lies before these offsets of the workers' partitions is accounted for here.
+    ``repeats``: by partition, what some workers may have and others not (``handover.py``).
     """
 
     publications: dict[int, int] = field(default_factory=dict)
@@ -40,7 +53,8 @@ class DispatcherNote:
     horizon: int = BEFORE_ALL_SEQS
     uptos: dict[int, int] = field(default_factory=dict)
     incarnation: int = 0
-    is_exact: bool = True
+    routed: dict[int, int] = field(default_factory=dict)
+    repeats: dict[int, Repeat] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +62,8 @@ class WorkerNote:
     """``routed``: the next offset. ``horizons``, ``incarnations``: of each dispatcher, as packets say.
 
     ``run``: the start of the job that it is of; ``routed_before``: where packets ended when that began.
+    ``taken``: up to which record of each partition of publications packets have been matched; ``steps``:
+    of each dispatcher, the incarnation and the number of the last step that it has taken packets of.
     """
 
     routed: int = 0
@@ -55,9 +71,17 @@ class WorkerNote:
     incarnations: dict[int, int] = field(default_factory=dict)
     run: str = ""
     routed_before: int = 0
+    taken: dict[int, int] = field(default_factory=dict)
+    steps: dict[int, tuple[int, int]] = field(default_factory=dict)
 
 
 _Note = TypeVar("_Note", RegistrarNote, DispatcherNote, WorkerNote)
+
+
+#: What notes of earlier versions say besides.
+_RETIRED = frozenset({"is_exact"})
+#: What is no number, by its name.
+_MADE: dict[str, Callable[[Any], Any]] = {"repeats": Repeat._make, "steps": tuple}
 
 
 def note_to_bytes(note: RegistrarNote | DispatcherNote | WorkerNote) -> bytes:
@@ -70,9 +94,11 @@ def note_from_bytes(kind: type[_Note], said: bytes | None) -> _Note:
         return kind()
     try:
         told: dict[str, Any] = json.loads(said)
-        for name, value in told.items():
+        known = {name: value for name, value in told.items() if name not in _RETIRED}
+        for name, value in known.items():
             if isinstance(value, dict):  # JSON has no numbers as keys
-                told[name] = {int(key): int(each) for key, each in value.items()}
-        return kind(**told)
+                made = _MADE.get(name, int)
+                known[name] = {int(key): made(each) for key, each in value.items()}
+        return kind(**known)
     except (ValueError, TypeError, AttributeError) as error:
         raise StateError(f"the note of a role cannot be read: {error}") from error

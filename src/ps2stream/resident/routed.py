@@ -1,8 +1,10 @@
 """Routed packets: publications on their way from a dispatcher to a worker, with what the worker must know.
 
-A packet without publications is a heartbeat: it says how far its dispatcher is. Where roles write without
-transactions, one that was replaced may write some more: its packets are of an older incarnation than those of
-its successor, who reads the same publications, so workers pass over them.
+A packet without publications is a heartbeat: it says how far its dispatcher is. Dispatchers write without
+transactions, so one that was replaced may write some more: its packets are of an older incarnation than
+those of its successor, who greets all workers first, and workers pass over them. What the last step before
+that had sent to some workers only comes again, to all of them (``handover.py``): packets say which records
+they are made of, and workers pass over those that they have.
 """
 
 from __future__ import annotations
@@ -19,12 +21,26 @@ from ps2stream.roles.packets import decode, encode
 _HEADER = b"routed"
 
 
+class Source(NamedTuple):
+    """Records ``[start, stop)`` of a partition of publications, all routed in one step.
+
+    ``upto``: where events bring their order, later ones of the partition stand behind this.
+    """
+
+    partition: int
+    start: int
+    stop: int
+    upto: int | None = None
+
+
 class RoutedHeader(NamedTuple):
     """``horizon``: no later packet of this dispatcher has a publication at a lower position.
 
     ``needs``: the log has to be applied up to here. ``generation``: of the plans that routed the packet, with
     ``switch_seq`` as in their Routing. ``appended``: when its publications were appended, in milliseconds
-    since the epoch, and how many at each. ``incarnation``: of the dispatcher.
+    since the epoch, and how many at each. ``incarnation``: of the dispatcher. ``step``: of the incarnation,
+    each later than the one before; ``sources``: what all its packets were made of. ``noted``: no successor of
+    the dispatcher has to read what lies before this offset of the worker's partition.
     """
 
     dispatcher: int
@@ -35,6 +51,9 @@ class RoutedHeader(NamedTuple):
     switch_seq: int = BEFORE_ALL_SEQS
     appended: tuple[tuple[int, int], ...] = ()
     incarnation: int = 0
+    step: int = 0
+    sources: tuple[Source, ...] = ()
+    noted: int = 0
 
 
 def to_record(packet: pa.RecordBatch, header: RoutedHeader) -> bytes:
@@ -44,8 +63,23 @@ def to_record(packet: pa.RecordBatch, header: RoutedHeader) -> bytes:
 def from_record(record: bytes) -> tuple[pa.RecordBatch, RoutedHeader]:
     try:
         packet = decode(record)
-        said = RoutedHeader(*json.loads((packet.schema.metadata or {})[_HEADER]))
-        header = said._replace(appended=tuple((int(at), int(n)) for at, n in said.appended))
+        return packet, _header_in(packet.schema)
     except (KeyError, TypeError, ValueError, StopIteration, pa.ArrowException) as error:
         raise StateError(f"a routed packet cannot be read: {error!r}") from error
-    return packet, header
+
+
+def header_of(record: bytes) -> RoutedHeader:
+    """Read the header alone."""
+    try:
+        with pa.ipc.open_stream(record) as reader:
+            return _header_in(reader.schema)
+    except (KeyError, TypeError, ValueError, pa.ArrowException) as error:
+        raise StateError(f"the header of a routed packet cannot be read: {error!r}") from error
+
+
+def _header_in(schema: pa.Schema) -> RoutedHeader:
+    said = RoutedHeader(*json.loads((schema.metadata or {})[_HEADER]))
+    return said._replace(
+        appended=tuple((int(at), int(n)) for at, n in said.appended),
+        sources=tuple(Source(*each) for each in said.sources),
+    )

@@ -1,9 +1,12 @@
-"""At least once: a role writes at once what it made of what it read, and notes now and then how far it is.
+"""Notes kept back: what a role makes is written at once, and now and then a note how far it has read.
 
-What it wrote after its last note it writes again if it dies: nothing is lost, something may come twice. The
-note is still written in one piece and by one writer, so a role that was replaced learns it with its next
-note; until then it may write, and what it writes comes twice, too (``routed.py`` says how workers tell its
-packets).
+What it wrote after its last note is there when it dies, and the note does not say so. The successor of a
+dispatcher finds out what that was (``handover.py``). A worker that delivers at least once writes it again:
+nothing is lost, something may come twice.
+
+The note is still written in one piece and by one writer, so a role that was replaced learns it with its next
+note; until then it may write (``routed.py`` says how workers tell its packets). What must be *whole* is
+written in one piece with its note, as without this.
 """
 
 from __future__ import annotations
@@ -39,6 +42,9 @@ class SeldomNotes:
     def ends(self, topic: Topic) -> list[int]:
         return self._wire.ends(topic)
 
+    def begins(self, topic: Topic) -> list[int]:
+        return self._wire.begins(topic)
+
     def read(self, place: Place, start: int) -> list[Received]:
         return self._wire.read(place, start)
 
@@ -61,8 +67,13 @@ class SeldomNotes:
         self._note_when_due()
         return offsets
 
-    def begin_commit(self, sends: Sequence[Send], note: bytes) -> Future[list[int]]:
-        return carried_out(self.commit, sends, note)  # there is next to nothing to wait for
+    def begin_commit(
+        self, sends: Sequence[Send], note: bytes, *, is_whole: bool = False
+    ) -> Future[list[int]]:
+        if not is_whole:
+            return carried_out(self.commit, sends, note)  # there is next to nothing to wait for
+        self._note, self._noted_at = None, self._clock()  # the one that was kept back is overtaken
+        return self._wire.begin_commit(sends, note)
 
     @property
     def is_noted(self) -> bool:

@@ -21,8 +21,15 @@ class Trimming:
         self._every_s = every_s
         self._due = time.monotonic() + random.uniform(0.5, 1.0) * every_s
 
-    def when_due(self, ends: Mapping[Place, int]) -> None:
+    def is_due(self) -> bool:
+        return time.monotonic() >= self._due
+
+    def trim(self, ends: Mapping[Place, int]) -> None:
         """Let records before some offsets go, which the newest note has passed; older notes with them."""
-        if time.monotonic() >= self._due:
-            self._wire.trim(ends)
-            self._due = time.monotonic() + self._every_s
+        self._wire.trim(ends)
+        self._due = time.monotonic() + self._every_s
+
+    def when_due(self, ends: Mapping[Place, int]) -> None:
+        """Do so if it is time."""
+        if self.is_due():
+            self.trim(ends)

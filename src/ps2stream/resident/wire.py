@@ -60,6 +60,10 @@ class Wire(Protocol):
         """Return for each partition the offset behind the last committed record."""
         ...
 
+    def begins(self, topic: Topic) -> list[int]:
+        """Return for each partition the offset of the first record that was not trimmed."""
+        ...
+
     def read(self, place: Place, start: int) -> list[Received]:
         """Return the committed records from an offset on; raise StateError if some of them were trimmed."""
         ...
@@ -80,8 +84,13 @@ class Wire(Protocol):
         """Write records and a note in one piece; return their offsets when all are there for good."""
         ...
 
-    def begin_commit(self, sends: Sequence[Send], note: bytes) -> Future[list[int]]:
-        """Begin a commit, which goes on by itself; nothing else may be committed before it has ended."""
+    def begin_commit(
+        self, sends: Sequence[Send], note: bytes, *, is_whole: bool = False
+    ) -> Future[list[int]]:
+        """Begin a commit, which goes on by itself; nothing else may be committed before it has ended.
+
+        ``is_whole``: in one piece also where notes are kept back (``seldom_notes.py``).
+        """
         ...
 
     @property

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import deque
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -56,6 +57,9 @@ class WorkerLoop:
         self._next, self._horizons = note.routed, dict(note.horizons)
         self._committed = note.routed
         self._incarnations = dict(note.incarnations)
+        self._taken, self._steps = dict(note.taken), dict(note.steps)
+        #: By dispatcher: what lies before this offset none that comes after it has to read.
+        self._noted: dict[int, int] = {}
         #: What lies before it may be of dispatchers that are no more: there were more of them once. As the
         #: first of this run found it: one of them that lives may have sent more since.
         self._routed_before = (
@@ -91,7 +95,7 @@ class WorkerLoop:
         if self._tail.is_stopped or not self._is_ready():
             self._commits.settle()
         self._role.forget(self._horizon)
-        self._trimming.when_due({self._routed: self._committed})
+        self._trimming.when_due({self._routed: self._trimmable()})
         return not self._tail.is_stopped
 
     def _received(self, timeout_s: float) -> list[Received]:
@@ -114,7 +118,8 @@ class WorkerLoop:
             if self._is_of_a_past_one(offset, header):
                 continue
             self._incarnations[header.dispatcher] = header.incarnation
-            if packet.num_rows:
+            self._noted[header.dispatcher] = header.noted
+            if packet.num_rows and not self._has_taken(header):
                 found.append(self._role.match(packet, header, self._horizon))
                 n_events += packet.num_rows
                 appended += header.appended
@@ -134,6 +139,26 @@ class WorkerLoop:
             is_left_over and offset >= self._routed_before
         )
 
+    def _has_taken(self, header: RoutedHeader) -> bool:
+        """Say whether a packet repeats what was matched before (``handover.py``); else take it as matched.
+
+        Packets of one step may be several.
+        """
+        step = header.incarnation, header.step
+        if not header.sources or self._steps.get(header.dispatcher) == step:
+            return False
+        if all(self._taken.get(each.partition, 0) >= each.stop for each in header.sources):
+            return True
+        self._steps[header.dispatcher] = step
+        for each in header.sources:
+            self._taken[each.partition] = max(each.stop, self._taken.get(each.partition, 0))
+        return False
+
+    def _trimmable(self) -> int:
+        """Return the offset before which nobody will read packets again."""
+        noted = (self._noted.get(number, 0) for number in range(self._config.settings.n_dispatchers))
+        return min(self._committed, *noted)
+
     def _least_horizon(self) -> int:
         """Return the position below which no packet can come any more."""
         if self._next < self._routed_before:
@@ -145,7 +170,7 @@ class WorkerLoop:
         """Begin to commit; packets that wait are matched meanwhile."""
         committed, horizon = self._next, self._least_horizon()
 
-        def then(ago_s: float) -> None:
+        def then(ago_s: float, offsets: Sequence[int]) -> None:
             self._committed = committed
             if self._wire.is_noted:
                 self._horizon = horizon
@@ -155,7 +180,13 @@ class WorkerLoop:
                 self._recorder.observe("delivery_latency_seconds", at - times / 1000, counts)
 
         note = WorkerNote(
-            self._next, self._horizons, self._incarnations, self._config.run, self._routed_before
+            self._next,
+            self._horizons,
+            self._incarnations,
+            self._config.run,
+            self._routed_before,
+            self._taken,
+            self._steps,
         )
         self._commits.begin(sends, note_to_bytes(note), then)
 

@@ -33,7 +33,7 @@ from ps2stream.files import AnyPath
 from ps2stream.kafka.claims import claim
 from ps2stream.kafka.role_reports import RoleReports
 from ps2stream.kafka.role_topics import RoleTopics
-from ps2stream.kafka.role_wire import fence
+from ps2stream.kafka.role_wire import NOTES, KafkaWire
 from ps2stream.kafka.sending import Outgoing, Sender
 from ps2stream.kafka.topics import Topics
 from ps2stream.metrics.board import Board
@@ -42,9 +42,10 @@ from ps2stream.partitioning.plan import Plan
 from ps2stream.resident.config import RoleConfig
 from ps2stream.resident.entries import first_entry
 from ps2stream.resident.files import FIRST_SNAPSHOT, RoleFiles
+from ps2stream.resident.handover import handed_over
 from ps2stream.resident.idleness import RolesIdleness
 from ps2stream.resident.trimming import TRIM_S
-from ps2stream.resident.wire import DISPATCHER
+from ps2stream.resident.wire import DISPATCHER, RoleName
 from ps2stream.sinks.match_records import MatchFormat
 from ps2stream.state.state import State
 
@@ -124,8 +125,7 @@ def _role_task(mine: State, topics: RoleTopics, settings: Settings, options: Rea
     mine.job_file.check(settings)
     mine.job_file.check_engine(ENGINE)
     claim(topics.topics, mine.job_file.job_id)
-    # There may have been more or fewer of them, and a partition another's: one that is left over would go on.
-    fence(topics, DISPATCHER)
+    _take_over_dispatchers(topics)
     config = RoleConfig(
         settings,
         files,
@@ -141,6 +141,19 @@ def _role_task(mine: State, topics: RoleTopics, settings: Settings, options: Rea
     if options.make_controller is None:
         return RoleTask(config, topics, mine)
     return RoleTask(config, topics, mine, options.make_controller)
+
+
+def _take_over_dispatchers(topics: RoleTopics) -> None:
+    """Settle what all dispatchers have done that have ever been, and let none of them go on.
+
+    There may have been more or fewer of them, and a partition another's.
+    """
+    for number in topics.numbers(DISPATCHER, topics.topics.n_partitions(topics.name(NOTES))):
+        wire = KafkaWire(topics, RoleName(DISPATCHER, number))
+        try:
+            handed_over(wire, number, topics.n_workers)
+        finally:
+            wire.close()
 
 
 def _need_slots(spark: SparkSession, settings: Settings) -> None:

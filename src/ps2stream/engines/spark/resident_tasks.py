@@ -75,7 +75,8 @@ class RoleTask:
             wire = KafkaWire(self.topics, role, _UPDATES_AT_ONCE)
         else:
             wire = KafkaWire(self.topics, role)
-            if not self.config.is_exact:  # what the registrar decides has to be decided once
+            # What the registrar decides has to be decided once. Of dispatchers see ``handover.py``.
+            if role.kind == DISPATCHER or not self.config.is_exact:
                 wire = SeldomNotes(wire)
         try:
             # Taken over since: nobody would fence a dispatcher of whom there are fewer now.
