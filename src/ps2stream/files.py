@@ -62,10 +62,17 @@ def new_file(path: AnyPath, data: bytes) -> bool:
 @contextlib.contextmanager
 def locked(directory: Path) -> Iterator[None]:
     """Be the only process of this host in a directory, which is made if need be; wait for others."""
-    directory.mkdir(parents=True, exist_ok=True)
-    with (directory / "lock").open("a") as file:
-        fcntl.flock(file, fcntl.LOCK_EX)
+    path = os.path.join(directory, "lock")
+    try:
+        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o666)
+    except FileNotFoundError:
+        directory.mkdir(parents=True, exist_ok=True)
+        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o666)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
         yield
+    finally:
+        os.close(descriptor)
 
 
 def sync_directory(directory: AnyPath) -> None:

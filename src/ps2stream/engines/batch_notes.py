@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import overload
 
 from ps2stream.roles.worker_host import WorkerHost
-from ps2stream.state.ledger import BEFORE_ALL, BatchRange, Ledger
+from ps2stream.state.ledger import BEFORE_ALL, BatchRange, Ledger, Notes
 
 
 @dataclass(slots=True)
@@ -29,6 +29,7 @@ class BatchNotes:
     _finished: tuple[int, int] | None = None
     _newest: tuple[int, int] | None = None  # the last that finished, noted or not
     _spent_s: float = 0.0
+    _noted: Notes | None = None  # the file has this: nobody else writes it while the job goes on
 
     def begin(self, batch: BatchRange) -> None:
         """Settle, or be about to, which events a batch has."""
@@ -56,7 +57,7 @@ class BatchNotes:
         if self._begun is None and self._finished is None and self._unchanged == BEFORE_ALL:
             return
         started = time.monotonic()
-        self.ledger.note(self._begun, self._unchanged, self._finished)
+        self._noted = self.ledger.note(self._begun, self._unchanged, self._finished, self._noted)
         self._begun, self._unchanged, self._finished = None, BEFORE_ALL, None
         self._spent_s += time.monotonic() - started
 

@@ -56,7 +56,7 @@ class BatchRange(NamedTuple):
     upto: Offsets
 
 
-class _Notes(NamedTuple):
+class Notes(NamedTuple):
     """What the file says: the last batch that left the log as it was, last seqs by batch, a range.
 
     ``epochs``: those that began, and the batch that was decided last when each did. ``feed``: whose events
@@ -107,17 +107,21 @@ class Ledger:
         begun: BatchRange | None = None,
         unchanged: int = BEFORE_ALL,
         finished: tuple[int, int] | None = None,
-    ) -> None:
+        known: Notes | None = None,
+    ) -> Notes:
         """Note several things at once: a batch that begins, one that changes nothing, one that is finished.
 
-        ``finished``: a batch and its last seq. All of it is there on return, or none of it is after a crash.
+        ``finished``: a batch and its last seq. ``known``: what this returned the last time, where nobody else
+        has noted anything since. All of it is there on return, or none of it is after a crash.
         """
-        notes = self._read()
+        notes = known or self._read()
         if finished is not None:
             batch_id, last_seq = finished
             known = {batch_id - 1: _last_seq(notes, batch_id - 1), batch_id: last_seq}
             notes = notes._replace(last_seqs=known)
-        self._write(notes._replace(begun=begun or notes.begun, unchanged=max(notes.unchanged, unchanged)))
+        notes = notes._replace(begun=begun or notes.begun, unchanged=max(notes.unchanged, unchanged))
+        self._write(notes)
+        return notes
 
     def begun(self) -> BatchRange | None:
         """Return the newest batch that has begun; None before the first."""
@@ -197,18 +201,18 @@ class Ledger:
     def _key(self) -> str:
         return f"ledger-{self.epoch:08}.json" if self.epoch else _KEY
 
-    def _read(self) -> _Notes:
+    def _read(self) -> Notes:
         try:
             said = json.loads(bytes(self.store.get(self._key)))
             last_seqs = {int(batch): int(seq) for batch, seq in said["last_seqs"].items()}
             epochs = tuple((int(epoch), int(decided)) for epoch, decided in said.get("epochs", ()))
-            return _Notes(int(said["unchanged"]), last_seqs, _begun(said["begun"]), epochs, said.get("feed"))
+            return Notes(int(said["unchanged"]), last_seqs, _begun(said["begun"]), epochs, said.get("feed"))
         except MissingError:
-            return _Notes(BEFORE_ALL, {}, None)
+            return Notes(BEFORE_ALL, {}, None)
         except (StateError, ValueError, TypeError, KeyError, AttributeError) as error:
             raise StateError(f"{self.store.location(self._key)} cannot be read: {error!r}") from error
 
-    def _write(self, notes: _Notes) -> None:
+    def _write(self, notes: Notes) -> None:
         self.store.put(self._key, json.dumps(notes._asdict()).encode())
 
 
@@ -221,6 +225,6 @@ def _begun(said: list[Any] | None) -> BatchRange | None:
     return BatchRange(int(batch_id), after, upto)
 
 
-def _last_seq(notes: _Notes, batch_id: int | None) -> int:
+def _last_seq(notes: Notes, batch_id: int | None) -> int:
     known = (seq for batch, seq in notes.last_seqs.items() if batch_id is None or batch <= batch_id)
     return max(known, default=BEFORE_ALL_SEQS)

@@ -7,6 +7,7 @@ change, and sets it when they are whole again.
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import os
 import shutil
@@ -28,7 +29,9 @@ class WorkerHome:
     def __init__(self, directory: Path) -> None:
         self._directory = directory
         self._arrays = directory / "arrays"
-        self._mark = directory / "clean"
+        # Strings: objects for paths would take longer than what is done with them, in every small batch.
+        self._mark = str(directory / "clean")
+        self._staged_mark = str(directory / "clean.new")
 
     def locked(self) -> AbstractContextManager[None]:
         return locked(self._directory)
@@ -39,7 +42,7 @@ class WorkerHome:
         Where the plan has another grid than it had before, the index is counted in that from now on.
         """
         try:
-            boot, upto, grid, *_ = self._mark.read_text().split()
+            boot, upto, grid, *_ = self._marked().split()
             if boot != boot_id():
                 return None
             counters = _grid_of(grid)
@@ -68,26 +71,32 @@ class WorkerHome:
 
     def is_clean(self) -> bool:
         """Say whether there is an index whose last user left it whole."""
-        return self._mark.exists()
+        return os.path.exists(self._mark)
 
     def mark_dirty(self) -> None:
-        self._mark.unlink(missing_ok=True)
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(self._mark)
 
     def mark_clean(self, upto: int, counters: Grid, signature: str = "") -> None:
         """Set the mark; whoever signs it can tell later that nobody else was here since (``is_marked``)."""
         # Not synced: after a crash of the host the boot id differs and the index is not trusted.
-        staged = self._mark.with_suffix(".new")
-        staged.write_text(f"{boot_id()} {upto} {_text_of(counters)} {signature}")
-        staged.replace(self._mark)
+        with open(self._staged_mark, "wb", buffering=0) as file:
+            file.write(f"{boot_id()} {upto} {_text_of(counters)} {signature}".encode())
+        os.replace(self._staged_mark, self._mark)
 
     def is_marked(self, signature: str) -> bool:
         """Say whether the mark is one that was set with this signature; nobody else has it."""
         try:
-            return self._mark.read_text().endswith(f" {signature}")
+            return self._marked().endswith(f" {signature}")
         except OSError:
             return False
 
+    def _marked(self) -> str:
+        with open(self._mark, "rb", buffering=0) as file:
+            return file.read().decode(errors="replace")
 
+
+@functools.lru_cache(maxsize=64)
 def _text_of(grid: Grid) -> str:
     return ",".join([*(float(each).hex() for each in grid[:-1]), str(grid.bits)])
 
