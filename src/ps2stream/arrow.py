@@ -12,13 +12,14 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from ps2stream.arrays import Int32s, Int64s, Ragged, UInt8s
+from ps2stream.arrays import Array, Int32s, Int64s, Ragged, UInt8s, frozen
 from ps2stream.errors import StateError
 from ps2stream.kernels import copy_word, kernel
 
 #: How many bytes behind its end a copy of strings may read and write.
 COPY_MARGIN = 8
 _MOST_BYTES = (1 << 31) - 1
+_LARGE = {pa.large_string().id, pa.large_list(pa.null()).id}
 
 
 def concat(batches: list[pa.RecordBatch]) -> pa.RecordBatch:
@@ -48,6 +49,36 @@ def large_lists(values: pa.Array, *offsets: Int64s) -> pa.Array:
     """Nest ``values`` in lists, innermost offsets first."""
     for level in offsets:
         values = pa.LargeListArray.from_arrays(pa.array(level, pa.int64()), values)
+    return values
+
+
+def array_of(values: Array, kind: pa.DataType) -> pa.Array:
+    """View numbers that lie together as an Arrow array of their own kind.
+
+    ``pa.array`` asks first whether pandas made them, which takes longer than most kernels for a small batch.
+    """
+    return pa.Array.from_buffers(kind, len(values), [None, pa.py_buffer(values)])
+
+
+def lists_of(kind: pa.DataType, offsets: Int64s, values: pa.Array) -> pa.Array:
+    """Nest values in large lists of a kind; no check is made."""
+    return pa.Array.from_buffers(kind, len(offsets) - 1, [None, pa.py_buffer(offsets)], children=[values])
+
+
+def offsets_of(column: pa.Array) -> Array:
+    """View where the values of strings or lists begin, and the last ends, as Arrow has it: from anywhere on."""
+    kind = np.int64 if column.type.id in _LARGE else np.int32
+    if len(column) == 0:
+        return frozen(np.zeros(1, kind))
+    return np.frombuffer(column.buffers()[1], kind)[column.offset : column.offset + len(column) + 1]
+
+
+def list_values(lists: pa.Array) -> Array:
+    """View the numbers of all lists of a column, without nulls, one behind the other."""
+    if len(lists) == 0:
+        return lists.values[:0].to_numpy()
+    offsets = offsets_of(lists)
+    values: Array = lists.values.to_numpy()[offsets[0] : offsets[-1]]
     return values
 
 

@@ -41,6 +41,7 @@ __all__ = [
     "fold_ascii",
     "is_stopped",
     "seal",
+    "seal_marked",
     "sort_distinct",
     "splice",
     "terms_of",
@@ -91,16 +92,15 @@ class Tokenizer:
         :func:`seal` only these.
         """
         spans = spans_of(texts)
-        with np.errstate(over="ignore"):
-            terms, foreign = _cut_ascii(fold_ascii(spans.data), spans.offsets, self.stop_table)
-            if len(foreign) == 0:
-                return terms
-            patch, hard = cut_non_ascii(spans.data, spans.offsets, foreign, characters(), self.stop_table)
-            if len(hard):
-                lines = _join_lines(spans.data, spans.offsets, foreign[hard])
-                normal = np.frombuffer(_normalize_lines(lines.tobytes()), dtype=np.uint8)
-                patch = splice(patch, hard, _cut_lines(normal, len(hard), word_characters(), self.stop_table))
-            return splice(terms, foreign, patch)
+        terms, foreign = _cut_ascii(spans.data, spans.offsets, self.stop_table)
+        if len(foreign) == 0:
+            return terms
+        patch, hard = cut_non_ascii(spans.data, spans.offsets, foreign, characters(), self.stop_table)
+        if len(hard):
+            lines = _join_lines(spans.data, spans.offsets, foreign[hard])
+            normal = np.frombuffer(_normalize_lines(lines.tobytes()), dtype=np.uint8)
+            patch = splice(patch, hard, _cut_lines(normal, len(hard), word_characters(), self.stop_table))
+        return splice(terms, foreign, patch)
 
 
 def _normalize_lines(lines: bytes) -> bytes:
@@ -149,18 +149,38 @@ def seal(terms: Ragged, rows: Int64s) -> Ragged:
     offsets = np.zeros(len(rows) + 1, dtype=np.int64)
     end = 0
     for i in range(len(rows)):
-        first = end
-        for slot in range(terms.offsets[rows[i]], terms.offsets[rows[i] + 1]):
-            values[end] = terms.values[slot]
-            end += 1
-        end = sort_distinct(values, first, end)
+        end = _seal_row(terms, rows[i], values, end)
         offsets[i + 1] = end
     return Ragged(values[:end], offsets)
 
 
 @kernel
-def _cut_ascii(folded: Bytes, offsets: Int64s, stops: UInt64s) -> tuple[Ragged, Int64s]:
+def seal_marked(terms: Ragged, is_marked: Flags) -> Ragged:
+    """Copy the rows that are marked, each sorted and without its duplicates, and leave the others empty."""
+    values = np.empty(len(terms.values), dtype=np.uint64)
+    offsets = np.zeros(len(is_marked) + 1, dtype=np.int64)
+    end = 0
+    for row in range(len(is_marked)):
+        if is_marked[row]:
+            end = _seal_row(terms, row, values, end)
+        offsets[row + 1] = end
+    return Ragged(values[:end], offsets)
+
+
+@kernel
+def _seal_row(terms: Ragged, row: int, values: UInt64s, first: int) -> int:
+    """Copy a row behind those before it; return where it ends."""
+    end = first
+    for slot in range(terms.offsets[row], terms.offsets[row + 1]):
+        values[end] = terms.values[slot]
+        end += 1
+    return sort_distinct(values, first, end)
+
+
+@kernel
+def _cut_ascii(data: Bytes, offsets: Int64s, stops: UInt64s) -> tuple[Ragged, Int64s]:
     """Hash the terms of all rows of ASCII; leave the other rows empty and name them."""
+    folded = fold_ascii(data)
     n_rows = len(offsets) - 1
     # A term takes a byte, and another one keeps it from the next term of its row.
     hashes = np.empty((len(folded) + n_rows) // 2 + 1, dtype=np.uint64)
