@@ -2,22 +2,32 @@
 
 from __future__ import annotations
 
+import itertools
+from collections.abc import Callable
+
 import numpy as np
 import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from ps2stream.arrays import frozen
 from ps2stream.arrow import (
     COPY_MARGIN,
     Spans,
+    array_of,
     buffer_for,
     concat,
     copy_bytes,
+    copy_string,
+    list_values,
+    lists_of,
+    offsets_of,
     pick,
     spans_of,
     string_array,
     taken,
+    views_of,
 )
 from ps2stream.errors import StateError
 
@@ -90,10 +100,12 @@ def test_strings_come_out_as_they_were_copied(texts: list[str]) -> None:
     encoded = [text.encode() for text in texts]
     source = np.frombuffer(b"".join(encoded) + bytes(COPY_MARGIN), np.uint8).copy()
     offsets = np.cumsum([0, *map(len, encoded)], dtype=np.int32)
-    data = buffer_for(int(offsets[-1]))
-    for start, stop in zip(offsets[:-1].tolist(), offsets[1:].tolist(), strict=True):
-        copy_bytes(source, start, stop, data, start)
-    assert string_array(offsets, data).to_pylist() == texts
+    for copy, n_spare in ((copy_bytes, COPY_MARGIN), (copy_string, 0)):
+        data = buffer_for(int(offsets[-1]))
+        frozen_source = frozen(source[: offsets[-1] + n_spare])
+        for start, stop in zip(offsets[:-1].tolist(), offsets[1:].tolist(), strict=True):
+            copy(frozen_source, start, stop, data, start)
+        assert string_array(offsets, data, int(offsets[-1])).to_pylist() == texts
 
 
 @given(st.binary(max_size=40), st.integers(0, 9), st.integers(0, 9))
@@ -111,5 +123,43 @@ def test_a_copy_touches_nothing_before_it_and_no_more_than_the_room_behind_it(
 
 
 def test_more_bytes_than_an_arrow_string_array_holds_are_refused() -> None:
+    data = buffer_for(1 << 31)
+    assert len(data) == 0, "nobody has to have so much memory to be told"
     with pytest.raises(StateError, match="2,147,483,648 were needed; use smaller batches"):
-        buffer_for(1 << 31)
+        string_array(np.zeros(1, np.int32), data, 1 << 31)
+
+
+LISTS = [[1, 2], [], [3], [4, 5, 6], []]
+
+
+@pytest.mark.parametrize("list_of", [pa.list_, pa.large_list])
+@pytest.mark.parametrize(("start", "stop"), [(0, 5), (1, 5), (2, 3), (1, 2), (3, 3), (5, 5)])
+def test_lists_are_viewed_as_values_and_offsets_from_0(
+    list_of: Callable[[pa.DataType], pa.DataType], start: int, stop: int
+) -> None:
+    whole = pa.array([[0], *LISTS], list_of(pa.uint64())).slice(1)
+    lists, wanted = whole.slice(start, stop - start), LISTS[start:stop]
+    views = views_of(lists)
+    assert [views.row(i).tolist() for i in range(views.n_rows)] == wanted
+    assert (views.offsets.dtype, views.offsets[0]) == (np.int64, 0)
+    assert not views.values.flags.writeable
+    assert not views.offsets.flags.writeable
+    assert list_values(lists).tolist() == [*itertools.chain(*wanted)]
+    lengths = np.diff(offsets_of(lists))
+    assert lengths.tolist() == [len(each) for each in wanted]
+
+
+def test_lists_of_values_that_are_a_slice_themselves_are_viewed_as_they_are() -> None:
+    values = pa.array([9, 1, 2, 3], pa.int64()).slice(1)
+    lists = pa.LargeListArray.from_arrays(pa.array([0, 2, 3], pa.int64()), values)
+    assert views_of(lists).row(0).tolist() == [1, 2]
+    assert list_values(lists.slice(1)).tolist() == [3]
+
+
+def test_numbers_and_lists_are_what_they_were_before() -> None:
+    numbers = np.array([1, 2, 3], np.uint64)
+    values = array_of(numbers, pa.uint64())
+    assert values.equals(pa.array(numbers))
+    lists = lists_of(pa.large_list(pa.uint64()), np.array([0, 0, 2, 3]), values)
+    lists.validate(full=True)
+    assert lists.to_pylist() == [[], [1, 2], [3]]

@@ -18,7 +18,9 @@ from ps2stream.kernels import copy_word, kernel
 
 #: How many bytes behind its end a copy of strings may read and write.
 COPY_MARGIN = 8
-_MOST_BYTES = (1 << 31) - 1
+#: The bytes of an array of strings.
+MOST_BYTES = (1 << 31) - 1
+_INT64 = pa.int64()
 _LARGE = {pa.large_string().id, pa.large_list(pa.null()).id}
 
 
@@ -42,7 +44,7 @@ def taken(values: pa.Array, rows: Int64s) -> pa.Array:
     """Return some rows, given in ascending order; those that lie together as a slice."""
     if len(rows) and rows[-1] - rows[0] + 1 == len(rows):
         return values.slice(int(rows[0]), len(rows))
-    return values.take(pa.array(rows))
+    return values.take(array_of(rows, _INT64))
 
 
 def large_lists(values: pa.Array, *offsets: Int64s) -> pa.Array:
@@ -71,6 +73,15 @@ def offsets_of(column: pa.Array) -> Array:
     if len(column) == 0:
         return frozen(np.zeros(1, kind))
     return np.frombuffer(column.buffers()[1], kind)[column.offset : column.offset + len(column) + 1]
+
+
+def views_of(lists: pa.Array) -> Ragged:
+    """View lists of numbers as kernels take their input; offsets start at 0 whatever slice it is."""
+    offsets = offsets_of(lists)
+    first, last = offsets[0], offsets[-1]
+    if first or offsets.dtype != np.int64:
+        offsets = np.subtract(offsets, first, dtype=np.int64)
+    return Ragged(frozen(lists.values.to_numpy()[first:last]), frozen(offsets))
 
 
 def list_values(lists: pa.Array) -> Array:
@@ -144,17 +155,28 @@ def copy_bytes(source: UInt8s, start: int, stop: int, target: UInt8s, to: int) -
         to += 8
 
 
+@kernel
+def copy_string(source: UInt8s, start: int, stop: int, target: UInt8s, to: int) -> None:
+    """Do the same where the source may end with the range."""
+    if stop + COPY_MARGIN <= len(source):
+        copy_bytes(source, start, stop, target, to)
+        return
+    for i in range(stop - start):
+        target[to + i] = source[start + i]
+
+
+@kernel
 def buffer_for(n_bytes: int) -> UInt8s:
-    """Return a buffer for the bytes of one string array."""
-    if n_bytes > _MOST_BYTES:
+    """Return a buffer for the bytes of one string array; what is too much for one gets none."""
+    return np.empty(n_bytes + COPY_MARGIN if 0 <= n_bytes <= MOST_BYTES else 0, np.uint8)
+
+
+def string_array(offsets: Int32s, data: UInt8s, n_bytes: int) -> pa.Array:
+    """View offsets and bytes as an array of strings."""
+    if n_bytes > MOST_BYTES:
         raise StateError(
-            f"the ids of one batch of matches must fit into {_MOST_BYTES:,} bytes; "
+            f"the ids of one batch of matches must fit into {MOST_BYTES:,} bytes; "
             f"{n_bytes:,} were needed; use smaller batches"
         )
-    return np.empty(n_bytes + COPY_MARGIN, np.uint8)
-
-
-def string_array(offsets: Int32s, data: UInt8s) -> pa.Array:
-    """View offsets and bytes as an array of strings."""
-    data = data[: int(offsets[-1])]
+    data = data[:n_bytes]
     return pa.StringArray.from_buffers(len(offsets) - 1, pa.py_buffer(offsets), pa.py_buffer(data))
