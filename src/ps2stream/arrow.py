@@ -6,6 +6,8 @@ possible, and are read-only, because to numba a writeable array is another kind 
 
 from __future__ import annotations
 
+import functools
+import struct
 from typing import NamedTuple
 
 import numpy as np
@@ -20,8 +22,30 @@ from ps2stream.kernels import copy_word, kernel
 COPY_MARGIN = 8
 #: The bytes of an array of strings.
 MOST_BYTES = (1 << 31) - 1
+#: A message of a stream begins with a mark and the length of what describes it.
+_PREFIX = struct.Struct("<Ii")
+_CONTINUES = 0xFFFFFFFF
 _INT64 = pa.int64()
 _LARGE = {pa.large_string().id, pa.large_list(pa.null()).id}
+
+
+def read_batch(stream: pa.Buffer | bytes) -> pa.RecordBatch:
+    """Read the first batch of an Arrow IPC stream; its columns view the stream.
+
+    Streams of one kind begin with the same bytes, which take longer to understand than the batch behind them.
+    """
+    buffer = pa.py_buffer(stream)
+    start = memoryview(buffer)[: _PREFIX.size]
+    mark, n_bytes = _PREFIX.unpack(start) if len(start) == _PREFIX.size else (0, 0)
+    if mark != _CONTINUES or not 0 < n_bytes <= buffer.size - _PREFIX.size:
+        raise pa.ArrowInvalid("a stream must begin with its schema")
+    behind = _PREFIX.size + n_bytes
+    return pa.ipc.read_record_batch(buffer.slice(behind), _schema_of(bytes(memoryview(buffer)[:behind])))
+
+
+@functools.lru_cache(maxsize=64)
+def _schema_of(message: bytes) -> pa.Schema:
+    return pa.ipc.read_schema(pa.py_buffer(message))
 
 
 def concat(batches: list[pa.RecordBatch]) -> pa.RecordBatch:
@@ -68,7 +92,7 @@ def lists_of(kind: pa.DataType, offsets: Int64s, values: pa.Array) -> pa.Array:
 
 
 def offsets_of(column: pa.Array) -> Array:
-    """View where the values of strings or lists begin, and the last ends, as Arrow has it: from anywhere on."""
+    """View where the values of strings or lists begin, and the last ends; the first may begin anywhere."""
     kind = np.int64 if column.type.id in _LARGE else np.int32
     if len(column) == 0:
         return frozen(np.zeros(1, kind))
@@ -130,12 +154,12 @@ def spans_of(strings: pa.Array) -> Spans:
     if len(strings) == 0 or offset_buffer is None:
         return _read_only(np.empty(0, dtype=np.uint8), np.zeros(len(strings) + 1, dtype=np.int64))
     window = slice(strings.offset, strings.offset + len(strings) + 1)
-    offsets = np.frombuffer(offset_buffer, dtype=offset_type)[window].astype(np.int64)
-    first, last = int(offsets[0]), int(offsets[-1])
+    offsets = np.frombuffer(offset_buffer, dtype=offset_type)[window]
+    first, last = offsets[0], offsets[-1]
     data = np.empty(0, dtype=np.uint8)
     if data_buffer is not None and last > first:
         data = np.frombuffer(data_buffer, dtype=np.uint8)[first:last]
-    return _read_only(data, offsets - first)
+    return _read_only(data, np.subtract(offsets, first, dtype=np.int64))
 
 
 def _read_only(data: UInt8s, offsets: Int64s) -> Spans:
@@ -144,6 +168,19 @@ def _read_only(data: UInt8s, offsets: Int64s) -> Spans:
     data.setflags(write=False)
     offsets.setflags(write=False)
     return Spans(data, offsets)
+
+
+@kernel
+def are_same(strings: Spans, one: int, other: int) -> bool:
+    """Say whether two rows have the same bytes."""
+    start, to = strings.offsets[one], strings.offsets[other]
+    length = strings.offsets[one + 1] - start
+    if strings.offsets[other + 1] - to != length:
+        return False
+    for i in range(length):
+        if strings.data[start + i] != strings.data[to + i]:
+            return False
+    return True
 
 
 @kernel

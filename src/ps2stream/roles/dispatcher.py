@@ -103,7 +103,7 @@ def packets_of(publications: Publications, terms: Ragged, routed: Routed) -> lis
 
 
 class _Gathered(NamedTuple):
-    """The columns of packets, of one worker after the other; ``is_range`` if they have rows that lie together."""
+    """The columns of packets, of one worker after the other; ``is_range`` if their rows lie together."""
 
     seq: Int64s
     lon: Float64s

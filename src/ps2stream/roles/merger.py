@@ -11,7 +11,16 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ps2stream.arrays import Int32s, Int64s, UInt8s, frozen
-from ps2stream.arrow import Spans, array_of, buffer_for, copy_string, spans_of, string_array, views_of
+from ps2stream.arrow import (
+    Spans,
+    are_same,
+    array_of,
+    buffer_for,
+    copy_string,
+    spans_of,
+    string_array,
+    views_of,
+)
 from ps2stream.kernels import kernel
 from ps2stream.model.limits import MAX_ID_BYTES
 from ps2stream.model.schemas import MATCHES, empty
@@ -65,7 +74,10 @@ class Merger:
     def pieces(self, found: Sequence[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Give the same deliveries in pieces, each made when it is asked for."""
         batch = _joined(found)
-        ids, seq = spans_of(batch.column("publication_id")), frozen(batch.column("publication_seq").to_numpy())
+        ids, seq = (
+            spans_of(batch.column("publication_id")),
+            frozen(batch.column("publication_seq").to_numpy()),
+        )
         lists = views_of(batch.column("subscription_seqs"))
         order = np.argsort(seq, kind="stable")
         merged = _merge(_Runs(seq, lists.offsets, lists.values, order), ids, False)
@@ -82,7 +94,10 @@ class Merger:
         Publications may share a seq, and none is found twice.
         """
         batch = _joined(found)
-        ids, seq = spans_of(batch.column("publication_id")), frozen(batch.column("publication_seq").to_numpy())
+        ids, seq = (
+            spans_of(batch.column("publication_id")),
+            frozen(batch.column("publication_seq").to_numpy()),
+        )
         lists = views_of(batch.column("subscription_seqs"))
         publications = _Publications(np.arange(len(seq)), np.diff(lists.offsets))
         return self._named(publications, lists.values, seq, ids)
@@ -161,21 +176,9 @@ def _mark_first(seq: Int64s, ids: Spans, order: Int64s, is_first: _Flags) -> boo
     for position in range(len(order)):
         is_first[position] = True
         if position > 0 and seq[order[position]] == seq[order[position - 1]]:
-            is_first[position] = not _same(ids, order[position], order[position - 1])
+            is_first[position] = not are_same(ids, order[position], order[position - 1])
             is_plain &= not is_first[position]
     return is_plain
-
-
-@kernel
-def _same(ids: Spans, one: int, other: int) -> bool:
-    start, to = ids.offsets[one], ids.offsets[other]
-    length = ids.offsets[one + 1] - start
-    if ids.offsets[other + 1] - to != length:
-        return False
-    for i in range(length):
-        if ids.data[start + i] != ids.data[to + i]:
-            return False
-    return True
 
 
 @kernel
