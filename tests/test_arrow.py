@@ -15,6 +15,7 @@ from ps2stream.arrays import frozen
 from ps2stream.arrow import (
     COPY_MARGIN,
     Spans,
+    are_same,
     array_of,
     buffer_for,
     concat,
@@ -24,6 +25,8 @@ from ps2stream.arrow import (
     lists_of,
     offsets_of,
     pick,
+    raw_spans_of,
+    read_batch,
     spans_of,
     string_array,
     taken,
@@ -93,6 +96,53 @@ def test_batches_are_joined_whether_they_have_rows_or_not(sizes: list[int]) -> N
     assert found.schema == batches[0].schema
 
 
+def _stream(batch: pa.RecordBatch, n_batches: int = 1) -> bytes:
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, batch.schema) as writer:
+        for _ in range(n_batches):
+            writer.write_batch(batch)
+    written: bytes = sink.getvalue().to_pybytes()
+    return written
+
+
+@pytest.mark.parametrize("n_rows", [0, 1, 5])
+def test_the_first_batch_of_a_stream_is_read(n_rows: int) -> None:
+    other = pa.RecordBatch.from_pydict({"c": [n_rows]})
+    for batch in (_batch(n_rows), other, _batch(n_rows + 1), other):
+        assert read_batch(_stream(batch, 2)).equals(batch)
+        assert read_batch(pa.py_buffer(_stream(batch))).schema == batch.schema
+
+
+def test_what_is_no_stream_with_a_batch_is_refused() -> None:
+    stream = _stream(_batch(3))
+    n_schema = 8 + int.from_bytes(stream[4:8], "little")
+    legacy = stream[4:]
+    pieces = (b"", b"garbage", stream[:7], stream[:40], stream[: n_schema + 9], stream[:-20], legacy)
+    for garbage in (*pieces, stream[:n_schema], _stream(_batch(3), 0), stream[n_schema:]):
+        with pytest.raises((pa.ArrowException, OSError)):
+            read_batch(garbage)
+
+
+@pytest.mark.parametrize("kind", [pa.string(), pa.large_string()])
+@pytest.mark.parametrize(("start", "stop"), [(0, 6), (1, 5), (3, 4), (2, 2), (6, 6)])
+def test_raw_spans_are_the_same_bytes_wherever_they_begin(kind: pa.DataType, start: int, stop: int) -> None:
+    texts = [text or "" for text in STRINGS]
+    spans = raw_spans_of(pa.array(texts, kind).slice(start, stop - start))
+    assert _rows(spans) == [text.encode() for text in texts[start:stop]]
+    assert not spans.data.flags.writeable
+    assert not spans.offsets.flags.writeable
+    with pytest.raises(TypeError, match="got int64"):
+        raw_spans_of(pa.array([1]))
+
+
+@pytest.mark.kernel
+def test_strings_are_the_same_if_their_bytes_are() -> None:
+    texts = ["a", "a", "b", "", "", "aa"]
+    spans = spans_of(pa.array(texts))
+    for one, other in itertools.product(range(len(texts)), repeat=2):
+        assert are_same(spans, one, other) == (texts[one] == texts[other])
+
+
 @pytest.mark.kernel
 @given(st.lists(st.text(max_size=20), max_size=8))
 @settings(max_examples=60, deadline=None)
@@ -141,7 +191,8 @@ def test_lists_are_viewed_as_values_and_offsets_from_0(
     lists, wanted = whole.slice(start, stop - start), LISTS[start:stop]
     views = views_of(lists)
     assert [views.row(i).tolist() for i in range(views.n_rows)] == wanted
-    assert (views.offsets.dtype, views.offsets[0]) == (np.int64, 0)
+    assert views.offsets.dtype == np.dtype(np.int64)
+    assert views.offsets[0] == 0
     assert not views.values.flags.writeable
     assert not views.offsets.flags.writeable
     assert list_values(lists).tolist() == [*itertools.chain(*wanted)]

@@ -26,6 +26,7 @@ MOST_BYTES = (1 << 31) - 1
 _PREFIX = struct.Struct("<Ii")
 _CONTINUES = 0xFFFFFFFF
 _INT64 = pa.int64()
+_STRINGS = {pa.string().id, pa.large_string().id}
 _LARGE = {pa.large_string().id, pa.large_list(pa.null()).id}
 
 
@@ -40,7 +41,11 @@ def read_batch(stream: pa.Buffer | bytes) -> pa.RecordBatch:
     if mark != _CONTINUES or not 0 < n_bytes <= buffer.size - _PREFIX.size:
         raise pa.ArrowInvalid("a stream must begin with its schema")
     behind = _PREFIX.size + n_bytes
-    return pa.ipc.read_record_batch(buffer.slice(behind), _schema_of(bytes(memoryview(buffer)[:behind])))
+    schema = _schema_of(bytes(memoryview(buffer)[:behind]))
+    try:
+        return pa.ipc.read_record_batch(buffer.slice(behind), schema)
+    except EOFError as error:
+        raise pa.ArrowInvalid("a stream must have a batch") from error
 
 
 @functools.lru_cache(maxsize=64)
@@ -96,7 +101,8 @@ def offsets_of(column: pa.Array) -> Array:
     kind = np.int64 if column.type.id in _LARGE else np.int32
     if len(column) == 0:
         return frozen(np.zeros(1, kind))
-    return np.frombuffer(column.buffers()[1], kind)[column.offset : column.offset + len(column) + 1]
+    offsets: Array = np.frombuffer(column.buffers()[1], kind)
+    return offsets[column.offset : column.offset + len(column) + 1]
 
 
 def views_of(lists: pa.Array) -> Ragged:
@@ -132,21 +138,31 @@ class Spans(NamedTuple):
     """Row ``i`` is the bytes ``data[offsets[i]:offsets[i + 1]]``; both arrays are read-only."""
 
     data: UInt8s
-    offsets: Int64s
+    offsets: Int64s  # as wide as Arrow's own in raw ones
 
     @property
     def n_rows(self) -> int:
         return len(self.offsets) - 1
 
 
+def raw_spans_of(strings: pa.Array) -> Spans:
+    """View strings without nulls as Arrow has them: with all bytes of the buffer, and offsets into it."""
+    _offset_type(strings)
+    bytes_of = strings.buffers()[2]
+    data = np.empty(0, np.uint8) if bytes_of is None else np.frombuffer(bytes_of, np.uint8)
+    return Spans(frozen(data), frozen(offsets_of(strings)))
+
+
+def _offset_type(strings: pa.Array) -> type[np.signedinteger]:
+    kind = strings.type.id
+    if kind not in _STRINGS:
+        raise TypeError(f"strings must be an Arrow string or large_string array; got {strings.type}")
+    return np.int64 if kind in _LARGE else np.int32
+
+
 def spans_of(strings: pa.Array) -> Spans:
     """View an Arrow string array as spans; the bytes are not copied, a null is an empty span."""
-    if pa.types.is_string(strings.type):
-        offset_type: type[np.signedinteger] = np.int32
-    elif pa.types.is_large_string(strings.type):
-        offset_type = np.int64
-    else:
-        raise TypeError(f"strings must be an Arrow string or large_string array; got {strings.type}")
+    offset_type = _offset_type(strings)
     if strings.null_count:
         # Arrow leaves open what bytes lie under a null.
         strings = strings.fill_null("")

@@ -193,7 +193,7 @@ def check_publications(batch: pa.RecordBatch) -> tuple[Publications, pa.RecordBa
         if strings.null_count or not _is_valid(strings):
             unreadable = strings.is_null().to_numpy(zero_copy_only=False) | _not_utf8(strings)
             bad |= unreadable
-            n_bad += np.count_nonzero(unreadable)
+            n_bad += int(np.count_nonzero(unreadable))
     rejected = nothing_rejected()
     if n_bad:
         reasons = {int(row): _why_not_publish(batch, int(row)) for row in np.flatnonzero(bad)}

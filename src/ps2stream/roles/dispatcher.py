@@ -10,8 +10,17 @@ import numpy as np
 import pyarrow as pa
 
 from ps2stream.arrays import Float64s, Int32s, Int64s, Ragged, UInt8s, UInt64s, frozen
-from ps2stream.arrow import array_of, large_lists, lists_of
-from ps2stream.kernels import kernel
+from ps2stream.arrow import (
+    Spans,
+    array_of,
+    buffer_for,
+    copy_string,
+    large_lists,
+    lists_of,
+    raw_spans_of,
+    string_array,
+)
+from ps2stream.kernels import kernel, signed
 from ps2stream.model.events import Publications, check_publications
 from ps2stream.model.schemas import empty
 from ps2stream.roles.packets import ROUTED, SAMPLED
@@ -86,13 +95,10 @@ def packets_of(publications: Publications, terms: Ragged, routed: Routed) -> lis
     if not len(rows):
         return [empty(ROUTED)] * (len(starts) - 1)
     numbers = frozen(publications.seq), frozen(publications.lon), frozen(publications.lat)
-    gathered = _gather(numbers, terms, routed.owners, routed.rows)
-    first = int(rows[0])
-    ids = publications.ids
-    ids = ids.slice(first, len(rows)) if gathered.is_range else ids.take(array_of(rows, _INT64))
+    gathered = _gather(numbers, raw_spans_of(publications.ids), terms, routed.owners, routed.rows)
     columns = [
         array_of(gathered.seq, _INT64),
-        ids,
+        string_array(gathered.id_offsets, gathered.id_data, gathered.n_id_bytes),
         array_of(gathered.lon, _FLOAT64),
         array_of(gathered.lat, _FLOAT64),
         lists_of(_TERMS, gathered.offsets, array_of(gathered.terms, _TERMS.value_type)),
@@ -103,48 +109,63 @@ def packets_of(publications: Publications, terms: Ragged, routed: Routed) -> lis
 
 
 class _Gathered(NamedTuple):
-    """The columns of packets, of one worker after the other; ``is_range`` if their rows lie together."""
+    """The columns of packets, of one worker after the other."""
 
     seq: Int64s
+    id_offsets: Int32s
+    id_data: UInt8s
+    n_id_bytes: int
     lon: Float64s
     lat: Float64s
     offsets: Int64s
     terms: UInt64s
     probes: UInt8s
-    is_range: bool
 
 
 @kernel
 def _gather(
-    numbers: tuple[Int64s, Float64s, Float64s], terms: Ragged, owners: Int32s, rows: Ragged
+    numbers: tuple[Int64s, Float64s, Float64s], ids: Spans, terms: Ragged, owners: Int32s, rows: Ragged
 ) -> _Gathered:
     seq, lon, lat = numbers
-    n, n_terms = len(rows.values), 0
-    for publication in rows.values:
-        n_terms += terms.offsets[publication + 1] - terms.offsets[publication]
+    n, n_terms, n_id_bytes = len(rows.values), 0, 0
+    for row in rows.values:
+        n_terms += terms.offsets[row + 1] - terms.offsets[row]
+        n_id_bytes += signed(ids.offsets[row + 1] - ids.offsets[row])
     out = _Gathered(
         np.empty(n, np.int64),
+        np.zeros(n + 1, np.int32),
+        buffer_for(n_id_bytes),
+        n_id_bytes,
         np.empty(n, np.float64),
         np.empty(n, np.float64),
         np.empty(n + 1, np.int64),
         np.empty(n_terms, np.uint64),
         np.empty(n_terms, np.uint8),
-        True,
     )
-    is_range = True
-    at = 0
+    if len(out.id_data) == 0:
+        return out
+    at = to_id = 0
     for worker in range(len(rows.offsets) - 1):
         for i in range(rows.offsets[worker], rows.offsets[worker + 1]):
-            publication = rows.values[i]
-            is_range &= publication == rows.values[0] + i
-            out.seq[i], out.lon[i], out.lat[i] = seq[publication], lon[publication], lat[publication]
-            out.offsets[i] = at
-            for j in range(terms.offsets[publication], terms.offsets[publication + 1]):
-                out.terms[at] = terms.values[j]
-                bits = 0
-                for version in range(len(owners)):
-                    bits |= int(owners[version, j] == worker) << version
-                out.probes[at] = bits
-                at += 1
+            row = rows.values[i]
+            out.seq[i], out.lon[i], out.lat[i], out.offsets[i] = seq[row], lon[row], lat[row], at
+            start, stop = signed(ids.offsets[row]), signed(ids.offsets[row + 1])
+            copy_string(ids.data, start, stop, out.id_data, to_id)
+            to_id += stop - start
+            out.id_offsets[i + 1] = to_id
+            at = _mark_owned(terms, row, owners, worker, out, at)
     out.offsets[n] = at
-    return _Gathered(out.seq, out.lon, out.lat, out.offsets, out.terms, out.probes, is_range)
+    return out
+
+
+@kernel
+def _mark_owned(terms: Ragged, row: int, owners: Int32s, worker: int, out: _Gathered, at: int) -> int:
+    """Copy the terms of a publication, and mark those that a worker owns; return where they end."""
+    for i in range(terms.offsets[row], terms.offsets[row + 1]):
+        out.terms[at] = terms.values[i]
+        bits = 0
+        for version in range(len(owners)):
+            bits |= int(owners[version, i] == worker) << version
+        out.probes[at] = bits
+        at += 1
+    return at

@@ -10,7 +10,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ps2stream.arrays import Int32s, Int64s, UInt8s, frozen
+from ps2stream.arrays import Int32s, Int64s, Ragged, UInt8s, frozen
 from ps2stream.arrow import (
     Spans,
     are_same,
@@ -74,18 +74,15 @@ class Merger:
     def pieces(self, found: Sequence[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Give the same deliveries in pieces, each made when it is asked for."""
         batch = _joined(found)
-        ids, seq = (
-            spans_of(batch.column("publication_id")),
-            frozen(batch.column("publication_seq").to_numpy()),
-        )
-        lists = views_of(batch.column("subscription_seqs"))
-        order = np.argsort(seq, kind="stable")
-        merged = _merge(_Runs(seq, lists.offsets, lists.values, order), ids, False)
+        seq, ids, lists = _columns_of(batch)
+        runs = _Runs(seq, lists.offsets, lists.values, np.argsort(seq, kind="stable"))
+        merged = _merge(runs, ids, False)
         if merged is None:
             # Publications should not share a seq, but if they do, neither may be lost.
             keys = [("publication_seq", "ascending"), ("publication_id", "ascending")]
             order = pc.sort_indices(batch, sort_keys=keys).to_numpy().astype(np.int64)
-            merged = _merge(_Runs(seq, lists.offsets, lists.values, order), ids, True)
+            merged = _merge(runs._replace(order=order), ids, True)
+            assert merged is not None
         return self._named(*merged, seq, ids)
 
     def in_order(self, found: Sequence[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -93,12 +90,7 @@ class Merger:
 
         Publications may share a seq, and none is found twice.
         """
-        batch = _joined(found)
-        ids, seq = (
-            spans_of(batch.column("publication_id")),
-            frozen(batch.column("publication_seq").to_numpy()),
-        )
-        lists = views_of(batch.column("subscription_seqs"))
+        seq, ids, lists = _columns_of(_joined(found))
         publications = _Publications(np.arange(len(seq)), np.diff(lists.offsets))
         return self._named(publications, lists.values, seq, ids)
 
@@ -107,11 +99,11 @@ class Merger:
     ) -> Iterator[pa.RecordBatch]:
         """Give deliveries, with the ids of subscriptions and publications."""
         for some, own in _portions(publications, subscriptions, self._max_piece):
-            seqs, *names = _spread(some, seq, ids)
+            seqs, offsets, data, n_bytes = _spread(some, seq, ids)
             columns = [
                 self._registry.ids(own),
                 array_of(own, _INT64),
-                string_array(*names),
+                string_array(offsets, data, n_bytes),
                 array_of(seqs, _INT64),
             ]
             yield pa.RecordBatch.from_arrays(columns, schema=MATCHES)
@@ -121,6 +113,11 @@ def _joined(found: Sequence[pa.RecordBatch]) -> pa.RecordBatch:
     if len(found) == 1:
         return found[0]
     return pa.concat_batches([empty(_FOUND), *(each.cast(_FOUND) for each in found)])
+
+
+def _columns_of(found: pa.RecordBatch) -> tuple[Int64s, Spans, Ragged]:
+    seq = frozen(found.column("publication_seq").to_numpy())
+    return seq, spans_of(found.column("publication_id")), views_of(found.column("subscription_seqs"))
 
 
 def _portions(

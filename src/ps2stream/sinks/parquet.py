@@ -136,9 +136,11 @@ def _write_matches(file: BinaryIO, pieces: Iterable[pa.RecordBatch]) -> int:
 
 def _by_runs(strings: pa.Array) -> pa.DictionaryArray:
     """Encode strings that come in runs, hashing one of each run."""
-    codes, *values = _encode_runs(spans_of(strings))
+    codes, offsets, data, n_bytes = _encode_runs(spans_of(strings))
     buffers = [None, pa.py_buffer(codes)]
-    return pa.DictionaryArray.from_buffers(_ENCODED, len(codes), buffers, string_array(*values))
+    return pa.DictionaryArray.from_buffers(
+        _ENCODED, len(codes), buffers, string_array(offsets, data, n_bytes)
+    )
 
 
 @kernel

@@ -24,10 +24,10 @@ from dataclasses import dataclass, field
 import numpy as np
 import pyarrow as pa
 
-from ps2stream.arrays import Flags, Int64s, Ragged, UInt64s
-from ps2stream.arrow import spans_of
+from ps2stream.arrays import Array, Flags, Int64s, Ragged, UInt64s
+from ps2stream.arrow import raw_spans_of, spans_of
 from ps2stream.errors import quoted
-from ps2stream.kernels import kernel
+from ps2stream.kernels import kernel, signed
 from ps2stream.text.characters import characters, word_characters
 from ps2stream.text.combining_marks import stream_safe
 from ps2stream.text.hashing import Bytes, xxh64
@@ -91,10 +91,14 @@ class Tokenizer:
         Most of the time of :meth:`tokenize` goes into sorting: who needs the terms of few rows only should
         :func:`seal` only these.
         """
-        spans = spans_of(texts)
-        terms, foreign = _cut_ascii(spans.data, spans.offsets, self.stop_table)
+        if texts.null_count:
+            # Arrow leaves open what bytes lie under a null.
+            texts = texts.fill_null("")
+        raw = raw_spans_of(texts)
+        terms, foreign = _cut_ascii(raw.data, raw.offsets, self.stop_table)
         if len(foreign) == 0:
             return terms
+        spans = spans_of(texts)
         patch, hard = cut_non_ascii(spans.data, spans.offsets, foreign, characters(), self.stop_table)
         if len(hard):
             lines = _join_lines(spans.data, spans.offsets, foreign[hard])
@@ -178,10 +182,11 @@ def _seal_row(terms: Ragged, row: int, values: UInt64s, first: int) -> int:
 
 
 @kernel
-def _cut_ascii(data: Bytes, offsets: Int64s, stops: UInt64s) -> tuple[Ragged, Int64s]:
+def _cut_ascii(data: Bytes, offsets: Array, stops: UInt64s) -> tuple[Ragged, Int64s]:
     """Hash the terms of all rows of ASCII; leave the other rows empty and name them."""
-    folded = fold_ascii(data)
     n_rows = len(offsets) - 1
+    begin = signed(offsets[0])
+    folded = fold_ascii(data[begin : signed(offsets[n_rows])])
     # A term takes a byte, and another one keeps it from the next term of its row.
     hashes = np.empty((len(folded) + n_rows) // 2 + 1, dtype=np.uint64)
     ends = np.zeros(n_rows + 1, dtype=np.int64)
@@ -190,7 +195,7 @@ def _cut_ascii(data: Bytes, offsets: Int64s, stops: UInt64s) -> tuple[Ragged, In
     end = 0
     for row in range(n_rows):
         first = end
-        at, stop = offsets[row], offsets[row + 1]
+        at, stop = signed(offsets[row]) - begin, signed(offsets[row + 1]) - begin
         while at < stop and folded[at] < 128:
             start = at
             while at < stop and ASCII_WORD[folded[at]]:
