@@ -29,6 +29,7 @@ from ps2stream.arrow import (
     read_batch,
     spans_of,
     string_array,
+    take_strings,
     taken,
     views_of,
 )
@@ -133,6 +134,21 @@ def test_raw_spans_are_the_same_bytes_wherever_they_begin(kind: pa.DataType, sta
     assert not spans.offsets.flags.writeable
     with pytest.raises(TypeError, match="got int64"):
         raw_spans_of(pa.array([1]))
+
+
+@pytest.mark.kernel
+@given(st.lists(st.text(max_size=12), min_size=1, max_size=6), st.data())
+@settings(max_examples=60, deadline=None)
+def test_strings_are_taken_in_any_order_and_as_often_as_asked_for(
+    texts: list[str], data: st.DataObject
+) -> None:
+    start = data.draw(st.integers(0, len(texts) - 1))
+    strings = pa.array(texts, pa.string()).slice(start)
+    rows = np.array(data.draw(st.lists(st.integers(0, len(strings) - 1), max_size=9)), np.int64)
+    for spans in (raw_spans_of(strings), spans_of(strings)):
+        found = string_array(*take_strings(spans, rows))
+        found.validate(full=True)
+        assert found.to_pylist() == [strings[row].as_py() for row in rows.tolist()]
 
 
 @pytest.mark.kernel

@@ -16,7 +16,7 @@ import pyarrow as pa
 
 from ps2stream.arrays import Array, Int32s, Int64s, Ragged, UInt8s, frozen
 from ps2stream.errors import StateError
-from ps2stream.kernels import copy_word, kernel
+from ps2stream.kernels import copy_word, kernel, signed
 
 #: How many bytes behind its end a copy of strings may read and write.
 COPY_MARGIN = 8
@@ -119,7 +119,7 @@ def list_values(lists: pa.Array) -> Array:
     if len(lists) == 0:
         return lists.values[:0].to_numpy()
     offsets = offsets_of(lists)
-    values: Array = lists.values.to_numpy()[offsets[0] : offsets[-1]]
+    values: Array = lists.values.to_numpy()[int(offsets[0]) : int(offsets[-1])]
     return values
 
 
@@ -216,6 +216,22 @@ def copy_string(source: UInt8s, start: int, stop: int, target: UInt8s, to: int) 
         return
     for i in range(stop - start):
         target[to + i] = source[start + i]
+
+
+@kernel
+def take_strings(strings: Spans, rows: Int64s) -> tuple[Int32s, UInt8s, int]:
+    """Copy some rows; return offsets and bytes, and how many: there are none where it were too many."""
+    n_bytes = 0
+    for row in rows:
+        n_bytes += signed(strings.offsets[row + 1] - strings.offsets[row])
+    offsets, data = np.zeros(len(rows) + 1, np.int32), buffer_for(n_bytes)
+    to = 0
+    for i in range(len(rows) if len(data) > 0 else 0):
+        start, stop = signed(strings.offsets[rows[i]]), signed(strings.offsets[rows[i] + 1])
+        copy_string(strings.data, start, stop, data, to)
+        to += stop - start
+        offsets[i + 1] = to
+    return offsets, data, n_bytes
 
 
 @kernel

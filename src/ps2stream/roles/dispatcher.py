@@ -13,14 +13,13 @@ from ps2stream.arrays import Float64s, Int32s, Int64s, Ragged, UInt8s, UInt64s, 
 from ps2stream.arrow import (
     Spans,
     array_of,
-    buffer_for,
-    copy_string,
     large_lists,
     lists_of,
     raw_spans_of,
     string_array,
+    take_strings,
 )
-from ps2stream.kernels import kernel, signed
+from ps2stream.kernels import kernel
 from ps2stream.model.events import Publications, check_publications
 from ps2stream.model.schemas import empty
 from ps2stream.roles.packets import ROUTED, SAMPLED
@@ -98,7 +97,7 @@ def packets_of(publications: Publications, terms: Ragged, routed: Routed) -> lis
     gathered = _gather(numbers, raw_spans_of(publications.ids), terms, routed.owners, routed.rows)
     columns = [
         array_of(gathered.seq, _INT64),
-        string_array(gathered.id_offsets, gathered.id_data, gathered.n_id_bytes),
+        string_array(*gathered.ids),
         array_of(gathered.lon, _FLOAT64),
         array_of(gathered.lat, _FLOAT64),
         lists_of(_TERMS, gathered.offsets, array_of(gathered.terms, _TERMS.value_type)),
@@ -112,9 +111,7 @@ class _Gathered(NamedTuple):
     """The columns of packets, of one worker after the other."""
 
     seq: Int64s
-    id_offsets: Int32s
-    id_data: UInt8s
-    n_id_bytes: int
+    ids: tuple[Int32s, UInt8s, int]
     lon: Float64s
     lat: Float64s
     offsets: Int64s
@@ -127,32 +124,23 @@ def _gather(
     numbers: tuple[Int64s, Float64s, Float64s], ids: Spans, terms: Ragged, owners: Int32s, rows: Ragged
 ) -> _Gathered:
     seq, lon, lat = numbers
-    n, n_terms, n_id_bytes = len(rows.values), 0, 0
+    n, n_terms = len(rows.values), 0
     for row in rows.values:
         n_terms += terms.offsets[row + 1] - terms.offsets[row]
-        n_id_bytes += signed(ids.offsets[row + 1] - ids.offsets[row])
     out = _Gathered(
         np.empty(n, np.int64),
-        np.zeros(n + 1, np.int32),
-        buffer_for(n_id_bytes),
-        n_id_bytes,
+        take_strings(ids, rows.values),
         np.empty(n, np.float64),
         np.empty(n, np.float64),
         np.empty(n + 1, np.int64),
         np.empty(n_terms, np.uint64),
         np.empty(n_terms, np.uint8),
     )
-    if len(out.id_data) == 0:
-        return out
-    at = to_id = 0
+    at = 0
     for worker in range(len(rows.offsets) - 1):
         for i in range(rows.offsets[worker], rows.offsets[worker + 1]):
             row = rows.values[i]
             out.seq[i], out.lon[i], out.lat[i], out.offsets[i] = seq[row], lon[row], lat[row], at
-            start, stop = signed(ids.offsets[row]), signed(ids.offsets[row + 1])
-            copy_string(ids.data, start, stop, out.id_data, to_id)
-            to_id += stop - start
-            out.id_offsets[i + 1] = to_id
             at = _mark_owned(terms, row, owners, worker, out, at)
     out.offsets[n] = at
     return out

@@ -8,7 +8,15 @@ import numpy as np
 import pyarrow as pa
 
 from ps2stream.arrays import Int64s, Ragged, frozen
-from ps2stream.arrow import array_of, list_values, lists_of, taken, views_of
+from ps2stream.arrow import (
+    array_of,
+    list_values,
+    lists_of,
+    raw_spans_of,
+    string_array,
+    take_strings,
+    views_of,
+)
 from ps2stream.kernels import kernel
 from ps2stream.matching.contract import WORK_COUNTERS, Found, Probes, WorkerIndex, joined
 from ps2stream.model.schemas import BEFORE_ALL_SEQS, empty
@@ -97,7 +105,7 @@ def found_of(packet: pa.RecordBatch, *found: Found) -> pa.RecordBatch:
         return empty(FOUND)
     columns = [
         array_of(packet.column("seq").to_numpy()[rows], _SEQS.value_type),
-        taken(packet.column("id"), rows),
+        string_array(*take_strings(raw_spans_of(packet.column("id")), rows)),
         lists_of(_SEQS, seqs.offsets, array_of(seqs.values, _SEQS.value_type)),
     ]
     return pa.RecordBatch.from_arrays(columns, schema=FOUND)

@@ -21,7 +21,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from ps2stream.arrays import Int32s, Int64s, UInt8s
-from ps2stream.arrow import Spans, are_same, buffer_for, copy_string, spans_of, string_array
+from ps2stream.arrow import Spans, are_same, spans_of, string_array, take_strings
 from ps2stream.errors import StateError
 from ps2stream.files import AnyPath
 from ps2stream.kernels import kernel, signed
@@ -136,30 +136,23 @@ def _write_matches(file: BinaryIO, pieces: Iterable[pa.RecordBatch]) -> int:
 
 def _by_runs(strings: pa.Array) -> pa.DictionaryArray:
     """Encode strings that come in runs, hashing one of each run."""
-    codes, offsets, data, n_bytes = _encode_runs(spans_of(strings))
+    codes, values = _encode_runs(spans_of(strings))
     buffers = [None, pa.py_buffer(codes)]
-    return pa.DictionaryArray.from_buffers(
-        _ENCODED, len(codes), buffers, string_array(offsets, data, n_bytes)
-    )
+    return pa.DictionaryArray.from_buffers(_ENCODED, len(codes), buffers, string_array(*values))
 
 
 @kernel
-def _encode_runs(strings: Spans) -> tuple[Int32s, Int32s, UInt8s, int]:
-    """Return the number of each string's value, and the values: offsets, bytes and how many bytes."""
+def _encode_runs(strings: Spans) -> tuple[Int32s, tuple[Int32s, UInt8s, int]]:
+    """Return the number of each string's value, and the values as ``take_strings`` does."""
     n_rows = len(strings.offsets) - 1
     codes, first = np.empty(n_rows, np.int32), np.empty(n_rows, np.int64)
     n_runs = _number_runs(strings, codes, first)
     # Runs far apart may be of the same string, which a dictionary of Parquet must hold once.
     values = np.empty(n_runs, np.int32)
-    n_values, n_bytes = _find_values(strings, first, values)
-    offsets, data = np.zeros(n_values + 1, np.int32), buffer_for(n_bytes)
-    for value in range(n_values if len(data) > 0 else 0):
-        start, stop = strings.offsets[first[value]], strings.offsets[first[value] + 1]
-        copy_string(strings.data, start, stop, data, offsets[value])
-        offsets[value + 1] = offsets[value] + (stop - start)
+    n_values = _find_values(strings, first, values)
     for row in range(n_rows):
         codes[row] = values[codes[row]]
-    return codes, offsets, data, n_bytes
+    return codes, take_strings(strings, first[:n_values])
 
 
 @kernel
@@ -175,29 +168,25 @@ def _number_runs(strings: Spans, run: Int32s, first: Int64s) -> int:
 
 
 @kernel
-def _find_values(strings: Spans, first: Int64s, values: Int32s) -> tuple[int, int]:
-    """Number the values of runs, and keep in ``first`` the first row of each value.
-
-    Return how many values there are, and how many bytes they have.
-    """
+def _find_values(strings: Spans, first: Int64s, values: Int32s) -> int:
+    """Number the values of runs, and keep in ``first`` the first row of each; return how many there are."""
     size = 2
     while size < 2 * len(values):
         size *= 2
     table = np.zeros(size, np.int32)  # open addressing: the number of a value + 1; 0 is free
-    n_values = n_bytes = 0
+    n_values = 0
     for run in range(len(values)):
         row = first[run]
-        start, stop = strings.offsets[row], strings.offsets[row + 1]
-        slot = signed(xxh64(strings.data, start, stop) & np.uint64(size - 1))
+        hashed = xxh64(strings.data, strings.offsets[row], strings.offsets[row + 1])
+        slot = signed(hashed & np.uint64(size - 1))
         while table[slot] > 0 and not are_same(strings, first[table[slot] - 1], row):
             slot = (slot + 1) & (size - 1)
         if table[slot] == 0:
             first[n_values] = row
             n_values += 1
-            n_bytes += stop - start
             table[slot] = n_values
         values[run] = table[slot] - 1
-    return n_values, n_bytes
+    return n_values
 
 
 def _write_plain(store: Store, key: str, batch: pa.RecordBatch) -> None:
