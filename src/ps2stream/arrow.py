@@ -116,8 +116,6 @@ def views_of(lists: pa.Array) -> Ragged:
 
 def list_values(lists: pa.Array) -> Array:
     """View the numbers of all lists of a column, without nulls, one behind the other."""
-    if len(lists) == 0:
-        return lists.values[:0].to_numpy()
     offsets = offsets_of(lists)
     values: Array = lists.values.to_numpy()[int(offsets[0]) : int(offsets[-1])]
     return values
