@@ -6,19 +6,51 @@ possible, and are read-only, because to numba a writeable array is another kind 
 
 from __future__ import annotations
 
+import functools
+import struct
 from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from ps2stream.arrays import Int32s, Int64s, Ragged, UInt8s
+from ps2stream.arrays import Array, Int32s, Int64s, Ragged, UInt8s, frozen
 from ps2stream.errors import StateError
-from ps2stream.kernels import copy_word, kernel
+from ps2stream.kernels import copy_word, kernel, signed
 
 #: How many bytes behind its end a copy of strings may read and write.
 COPY_MARGIN = 8
-_MOST_BYTES = (1 << 31) - 1
+#: The bytes of an array of strings.
+MOST_BYTES = (1 << 31) - 1
+#: A message of a stream begins with a mark and the length of what describes it.
+_PREFIX = struct.Struct("<Ii")
+_CONTINUES = 0xFFFFFFFF
+_INT64 = pa.int64()
+_STRINGS = {pa.string().id, pa.large_string().id}
+_LARGE = {pa.large_string().id, pa.large_list(pa.null()).id}
+
+
+def read_batch(stream: pa.Buffer | bytes) -> pa.RecordBatch:
+    """Read the first batch of an Arrow IPC stream; its columns view the stream.
+
+    Streams of one kind begin with the same bytes, which take longer to understand than the batch behind them.
+    """
+    buffer = pa.py_buffer(stream)
+    start = memoryview(buffer)[: _PREFIX.size]
+    mark, n_bytes = _PREFIX.unpack(start) if len(start) == _PREFIX.size else (0, 0)
+    if mark != _CONTINUES or not 0 < n_bytes <= buffer.size - _PREFIX.size:
+        raise pa.ArrowInvalid("a stream must begin with its schema")
+    behind = _PREFIX.size + n_bytes
+    schema = _schema_of(bytes(memoryview(buffer)[:behind]))
+    try:
+        return pa.ipc.read_record_batch(buffer.slice(behind), schema)
+    except EOFError as error:
+        raise pa.ArrowInvalid("a stream must have a batch") from error
+
+
+@functools.lru_cache(maxsize=64)
+def _schema_of(message: bytes) -> pa.Schema:
+    return pa.ipc.read_schema(pa.py_buffer(message))
 
 
 def concat(batches: list[pa.RecordBatch]) -> pa.RecordBatch:
@@ -41,13 +73,51 @@ def taken(values: pa.Array, rows: Int64s) -> pa.Array:
     """Return some rows, given in ascending order; those that lie together as a slice."""
     if len(rows) and rows[-1] - rows[0] + 1 == len(rows):
         return values.slice(int(rows[0]), len(rows))
-    return values.take(pa.array(rows))
+    return values.take(array_of(rows, _INT64))
 
 
 def large_lists(values: pa.Array, *offsets: Int64s) -> pa.Array:
     """Nest ``values`` in lists, innermost offsets first."""
     for level in offsets:
         values = pa.LargeListArray.from_arrays(pa.array(level, pa.int64()), values)
+    return values
+
+
+def array_of(values: Array, kind: pa.DataType) -> pa.Array:
+    """View numbers that lie together as an Arrow array of their own kind.
+
+    ``pa.array`` asks first whether pandas made them, which takes longer than most kernels for a small batch.
+    """
+    return pa.Array.from_buffers(kind, len(values), [None, pa.py_buffer(values)])
+
+
+def lists_of(kind: pa.DataType, offsets: Int64s, values: pa.Array) -> pa.Array:
+    """Nest values in large lists of a kind; no check is made."""
+    return pa.Array.from_buffers(kind, len(offsets) - 1, [None, pa.py_buffer(offsets)], children=[values])
+
+
+def offsets_of(column: pa.Array) -> Array:
+    """View where the values of strings or lists begin, and the last ends; the first may begin anywhere."""
+    kind = np.int64 if column.type.id in _LARGE else np.int32
+    if len(column) == 0:
+        return frozen(np.zeros(1, kind))
+    offsets: Array = np.frombuffer(column.buffers()[1], kind)
+    return offsets[column.offset : column.offset + len(column) + 1]
+
+
+def views_of(lists: pa.Array) -> Ragged:
+    """View lists of numbers as kernels take their input; offsets start at 0 whatever slice it is."""
+    offsets = offsets_of(lists)
+    first, last = offsets[0], offsets[-1]
+    if first or offsets.dtype != np.int64:
+        offsets = np.subtract(offsets, first, dtype=np.int64)
+    return Ragged(frozen(lists.values.to_numpy()[first:last]), frozen(offsets))
+
+
+def list_values(lists: pa.Array) -> Array:
+    """View the numbers of all lists of a column, without nulls, one behind the other."""
+    offsets = offsets_of(lists)
+    values: Array = lists.values.to_numpy()[int(offsets[0]) : int(offsets[-1])]
     return values
 
 
@@ -66,21 +136,31 @@ class Spans(NamedTuple):
     """Row ``i`` is the bytes ``data[offsets[i]:offsets[i + 1]]``; both arrays are read-only."""
 
     data: UInt8s
-    offsets: Int64s
+    offsets: Int64s  # as wide as Arrow's own in raw ones
 
     @property
     def n_rows(self) -> int:
         return len(self.offsets) - 1
 
 
+def raw_spans_of(strings: pa.Array) -> Spans:
+    """View strings without nulls as Arrow has them: with all bytes of the buffer, and offsets into it."""
+    _offset_type(strings)
+    bytes_of = strings.buffers()[2]
+    data = np.empty(0, np.uint8) if bytes_of is None else np.frombuffer(bytes_of, np.uint8)
+    return Spans(frozen(data), frozen(offsets_of(strings)))
+
+
+def _offset_type(strings: pa.Array) -> type[np.signedinteger]:
+    kind = strings.type.id
+    if kind not in _STRINGS:
+        raise TypeError(f"strings must be an Arrow string or large_string array; got {strings.type}")
+    return np.int64 if kind in _LARGE else np.int32
+
+
 def spans_of(strings: pa.Array) -> Spans:
     """View an Arrow string array as spans; the bytes are not copied, a null is an empty span."""
-    if pa.types.is_string(strings.type):
-        offset_type: type[np.signedinteger] = np.int32
-    elif pa.types.is_large_string(strings.type):
-        offset_type = np.int64
-    else:
-        raise TypeError(f"strings must be an Arrow string or large_string array; got {strings.type}")
+    offset_type = _offset_type(strings)
     if strings.null_count:
         # Arrow leaves open what bytes lie under a null.
         strings = strings.fill_null("")
@@ -88,12 +168,12 @@ def spans_of(strings: pa.Array) -> Spans:
     if len(strings) == 0 or offset_buffer is None:
         return _read_only(np.empty(0, dtype=np.uint8), np.zeros(len(strings) + 1, dtype=np.int64))
     window = slice(strings.offset, strings.offset + len(strings) + 1)
-    offsets = np.frombuffer(offset_buffer, dtype=offset_type)[window].astype(np.int64)
-    first, last = int(offsets[0]), int(offsets[-1])
+    offsets = np.frombuffer(offset_buffer, dtype=offset_type)[window]
+    first, last = offsets[0], offsets[-1]
     data = np.empty(0, dtype=np.uint8)
     if data_buffer is not None and last > first:
         data = np.frombuffer(data_buffer, dtype=np.uint8)[first:last]
-    return _read_only(data, offsets - first)
+    return _read_only(data, np.subtract(offsets, first, dtype=np.int64))
 
 
 def _read_only(data: UInt8s, offsets: Int64s) -> Spans:
@@ -105,6 +185,19 @@ def _read_only(data: UInt8s, offsets: Int64s) -> Spans:
 
 
 @kernel
+def are_same(strings: Spans, one: int, other: int) -> bool:
+    """Say whether two rows have the same bytes."""
+    start, to = strings.offsets[one], strings.offsets[other]
+    length = strings.offsets[one + 1] - start
+    if strings.offsets[other + 1] - to != length:
+        return False
+    for i in range(length):
+        if strings.data[start + i] != strings.data[to + i]:
+            return False
+    return True
+
+
+@kernel
 def copy_bytes(source: UInt8s, start: int, stop: int, target: UInt8s, to: int) -> None:
     """Copy a range of bytes; what lies up to ``COPY_MARGIN`` bytes behind it in the target is overwritten."""
     while start < stop:
@@ -113,17 +206,44 @@ def copy_bytes(source: UInt8s, start: int, stop: int, target: UInt8s, to: int) -
         to += 8
 
 
+@kernel
+def copy_string(source: UInt8s, start: int, stop: int, target: UInt8s, to: int) -> None:
+    """Do the same where the source may end with the range."""
+    if stop + COPY_MARGIN <= len(source):
+        copy_bytes(source, start, stop, target, to)
+        return
+    for i in range(stop - start):
+        target[to + i] = source[start + i]
+
+
+@kernel
+def take_strings(strings: Spans, rows: Int64s) -> tuple[Int32s, UInt8s, int]:
+    """Copy some rows; return offsets and bytes, and how many: there are none where it were too many."""
+    n_bytes = 0
+    for row in rows:
+        n_bytes += signed(strings.offsets[row + 1] - strings.offsets[row])
+    offsets, data = np.zeros(len(rows) + 1, np.int32), buffer_for(n_bytes)
+    to = 0
+    for i in range(len(rows) if len(data) > 0 else 0):
+        start, stop = signed(strings.offsets[rows[i]]), signed(strings.offsets[rows[i] + 1])
+        copy_string(strings.data, start, stop, data, to)
+        to += stop - start
+        offsets[i + 1] = to
+    return offsets, data, n_bytes
+
+
+@kernel
 def buffer_for(n_bytes: int) -> UInt8s:
-    """Return a buffer for the bytes of one string array."""
-    if n_bytes > _MOST_BYTES:
+    """Return a buffer for the bytes of one string array; what is too much for one gets none."""
+    return np.empty(n_bytes + COPY_MARGIN if 0 <= n_bytes <= MOST_BYTES else 0, np.uint8)
+
+
+def string_array(offsets: Int32s, data: UInt8s, n_bytes: int) -> pa.Array:
+    """View offsets and bytes as an array of strings."""
+    if n_bytes > MOST_BYTES:
         raise StateError(
-            f"the ids of one batch of matches must fit into {_MOST_BYTES:,} bytes; "
+            f"the ids of one batch of matches must fit into {MOST_BYTES:,} bytes; "
             f"{n_bytes:,} were needed; use smaller batches"
         )
-    return np.empty(n_bytes + COPY_MARGIN, np.uint8)
-
-
-def string_array(offsets: Int32s, data: UInt8s) -> pa.Array:
-    """View offsets and bytes as an array of strings."""
-    data = data[: int(offsets[-1])]
+    data = data[:n_bytes]
     return pa.StringArray.from_buffers(len(offsets) - 1, pa.py_buffer(offsets), pa.py_buffer(data))

@@ -190,6 +190,11 @@ def test_counters_tell_the_work_and_the_contents_of_cells(create: Create) -> Non
     totals = index.counts()
     assert (totals.n_publications, totals.n_matches) == (len(published), len(found))
     assert totals.n_candidates == counted["candidates"].sum()
+    probe(index, published[:7])
+    once_more, counted = index.counts(), index.cell_counters()
+    assert once_more.n_publications == counted["publications"].sum() == len(published) + 7
+    assert once_more.n_candidates == counted["candidates"].sum() > totals.n_candidates
+    assert once_more.n_matches == counted["matches"].sum()
     assert totals.n_bytes > 0
 
 

@@ -188,6 +188,28 @@ def _dense(counter: Counter[int]) -> list[int]:
     return [counter[cell] for cell in range(COUNTERS.n_cells)]
 
 
+def test_sums_of_work_begin_anew_with_the_cells_and_go_on_after_a_compaction() -> None:
+    rng = random.Random(5)
+    stored = random_subscriptions(rng, 40, 1)
+    index = built(IndexSettings(Grid.over(WORLD, 5), COUNTERS), stored)
+    published = random_publications(rng, 30, range(100, 200), stored)
+    found = probe(index, published)
+    before = index.counts()
+    compacted = index.compacted(0)
+    assert _work_of(compacted) == (before.n_publications, before.n_candidates, before.n_matches)
+    counted = compacted.counted_in(Grid.over(WORLD, 2))
+    assert _work_of(counted) == (0, 0, 0)
+    probe(counted, published)
+    assert _work_of(counted) == (len(published), before.n_candidates, len(found))
+    cells = counted.cell_counters(["publications", "candidates", "matches"])
+    assert _work_of(counted) == tuple(cells[name].sum() for name in ("publications", "candidates", "matches"))
+
+
+def _work_of(index: GI2) -> tuple[int, int, int]:
+    counts = index.counts()
+    return counts.n_publications, counts.n_candidates, counts.n_matches
+
+
 def test_the_counters_of_an_emptied_index_are_zero() -> None:
     stored = random_subscriptions(random.Random(2), 40, 1)
     index = built(IndexSettings(Grid.over(WORLD, 5), COUNTERS), stored)

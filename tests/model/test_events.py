@@ -333,3 +333,43 @@ def test_updates_with_bytes_that_are_no_utf8_are_rejected() -> None:
     reasons = rejected.column("reason").to_pylist()
     assert reasons[:2] == ["id is not valid UTF-8", "expression is not valid UTF-8"]
     assert "got 'sub\ufffd'" in reasons[2]
+
+
+_ids = st.sampled_from([b"a", b"", None, b"\xff", b"i" * 1_024, b"i" * 1_025, "\u00fc".encode()])
+_texts = st.sampled_from([b"fire", b"", None, b"caf\xc3", b"x" * 65_536, b"x" * 65_537])
+_lats = st.sampled_from([0.0, 90.0, -90.0, 90.1, -90.1, None, math.nan, math.inf])
+_lons = st.sampled_from([0.0, 180.0, -180.0, 180.1, -180.1, None, math.nan, -math.inf])
+
+
+def _is_good(row: tuple[bytes | None, float | None, float | None, bytes | None]) -> bool:
+    name, lat, lon, text = row
+    if name is None or text is None or lat is None or lon is None:
+        return False
+    try:
+        is_short = 1 <= len(name.decode().encode()) <= 1_024 and len(text.decode().encode()) <= 65_536
+    except UnicodeDecodeError:
+        return False
+    return is_short and -90 <= lat <= 90 and -180 <= lon <= 180
+
+
+@pytest.mark.kernel
+@given(st.lists(st.tuples(_ids, _lats, _lons, _texts), max_size=8), st.integers(0, 3))
+@settings(max_examples=100, deadline=None)
+def test_publications_are_parted_as_a_look_at_each_one_would(
+    rows: list[tuple[bytes | None, float | None, float | None, bytes | None]], start: int
+) -> None:
+    names, lats, lons, texts = zip(*rows, strict=True) if rows else ((), (), (), ())
+    seq = pa.array(range(len(rows)), pa.int64())
+    coordinates = (pa.array(column, pa.float64()) for column in (lats, lons))
+    batch = pa.RecordBatch.from_arrays(
+        [seq, _strings(*names), *coordinates, _strings(*texts)], schema=PUBLICATIONS
+    ).slice(start)
+    valid, rejected = check_publications(batch)
+    good = [row for row in range(start, len(rows)) if _is_good(rows[row])]
+    assert valid.seq.tolist() == good
+    assert [each.encode() for each in valid.ids.to_pylist()] == [names[row] for row in good]
+    assert [each.encode() for each in valid.texts.to_pylist()] == [texts[row] for row in good]
+    assert valid.lat.tolist() == [lats[row] for row in good]
+    assert valid.lon.tolist() == [lons[row] for row in good]
+    assert rejected.column("seq").to_pylist() == [row for row in range(start, len(rows)) if row not in good]
+    assert all(rejected.column("reason").to_pylist())

@@ -9,7 +9,10 @@ import unicodedata
 import numpy as np
 import pyarrow as pa
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
+from ps2stream.arrays import Ragged
 from ps2stream.arrow import spans_of
 from ps2stream.text.characters import (
     ANY,
@@ -29,7 +32,7 @@ from ps2stream.text.hashing import hash_term
 from ps2stream.text.non_ascii import GROWTH, cut_non_ascii
 from ps2stream.text.stop_words import stop_table
 from ps2stream.text.terms import terms_of
-from ps2stream.text.tokenizer import Tokenizer, seal
+from ps2stream.text.tokenizer import Tokenizer, seal, seal_marked
 
 CHARACTERS = [chr(code) for code in range(N_CODE_POINTS) if not 0xD800 <= code < 0xE000]
 NO_STOPS = stop_table([])
@@ -203,3 +206,13 @@ def test_rows_are_sealed_in_the_order_they_are_asked_for() -> None:
     rows = [sealed.row(row).tolist() for row in range(4)]
     expected = [["rain"], ["fire", "smoke"], ["über"], []]
     assert rows == [sorted(map(hash_term, terms)) for terms in expected]
+
+
+@pytest.mark.kernel
+@given(st.lists(st.tuples(st.booleans(), st.lists(st.integers(0, 50), max_size=70)), max_size=6))
+def test_rows_that_are_not_marked_are_left_empty(rows: list[tuple[bool, list[int]]]) -> None:
+    offsets = np.cumsum([0, *(len(terms) for _, terms in rows)])
+    written = Ragged(np.array([term for _, terms in rows for term in terms], np.uint64), offsets)
+    sealed = seal_marked(written, np.array([is_marked for is_marked, _ in rows], np.bool_))
+    found = [sealed.row(row).tolist() for row in range(len(rows))]
+    assert found == [sorted(set(terms)) if is_marked else [] for is_marked, terms in rows]

@@ -34,6 +34,7 @@ from ps2stream.text.tokenizer import Tokenizer
 #: A dispatcher gathers small packets up to this many publications, or bytes, before it routes them.
 _ROUTE_AT_ONCE = 20_000
 _ROUTE_BYTES_AT_ONCE = 1 << 28
+_FEW_BYTES = 1 << 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,13 +145,19 @@ def _joined(
     rejected: list[pa.RecordBatch] = []
     n = n_bytes = 0
     for some, unread in parts:
-        n, n_bytes = n + some.num_rows, n_bytes + some.nbytes
+        n, n_bytes = n + some.num_rows, n_bytes + _n_bytes(some)
         # Before the part joins them, which may be long itself: an Arrow array of texts holds 2 GiB.
         if events and (n > _ROUTE_AT_ONCE or n_bytes > _ROUTE_BYTES_AT_ONCE):
             yield concat(events), concat(rejected)
             events, rejected = [], []
-            n, n_bytes = some.num_rows, some.nbytes
+            n, n_bytes = some.num_rows, _n_bytes(some)
         events.append(some)
         rejected.append(unread)
     if events:
         yield concat(events), concat(rejected)
+
+
+def _n_bytes(batch: pa.RecordBatch) -> int:
+    """Return about how long a batch is: what a slice shows of its buffers takes longer to tell."""
+    n_bytes: int = batch.get_total_buffer_size()
+    return n_bytes if n_bytes < _FEW_BYTES else batch.nbytes

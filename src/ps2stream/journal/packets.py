@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ps2stream.arrow import concat
+from ps2stream.arrow import concat, read_batch
 from ps2stream.errors import JournalError
 from ps2stream.model.events import as_events
 from ps2stream.model.schemas import PUBLICATIONS, PUBLISH, UPDATES
@@ -153,9 +153,8 @@ def decode_events(packet: JournalPacket) -> pa.RecordBatch:
 
 def _decode(blob: bytes, schema: pa.Schema, name: str) -> pa.RecordBatch:
     try:
-        with pa.ipc.open_stream(blob) as reader:
-            batch = reader.read_next_batch()
-    except (pa.ArrowException, OSError, StopIteration) as error:
+        batch = read_batch(blob)
+    except (pa.ArrowException, OSError) as error:
         raise JournalError(
             f"{name} of a packet must be an Arrow IPC stream with one batch; got {error!r}"
         ) from error

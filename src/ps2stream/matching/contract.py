@@ -6,9 +6,11 @@ the same contract tests (tests/matching/test_contract.py).
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol, Self
+
+import numpy as np
 
 from ps2stream.arrays import Float64s, Int64s, Storage, UInt8s, UInt64s
 from ps2stream.model.schemas import AFTER_ALL_SEQS, BEFORE_ALL_SEQS
@@ -54,6 +56,11 @@ class Found(NamedTuple):
 
     publication: Int64s
     subscription: Int64s
+
+
+def joined(parts: Sequence[Found]) -> Found:
+    """Put matches one behind the other."""
+    return parts[0] if len(parts) == 1 else Found(*map(np.concatenate, zip(*parts, strict=True)))
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,6 @@ from ps2stream.arrays import (
     MappedStorage,
     Storage,
     create_struct,
-    n_bytes,
     open_struct,
 )
 from ps2stream.errors import StateError
@@ -27,6 +26,7 @@ from ps2stream.matching.contract import (
     IndexSettings,
     Probes,
     Subscriptions,
+    joined,
 )
 from ps2stream.matching.insert import drop, end, insert, recount_cells, sum_cells
 from ps2stream.matching.layout import (
@@ -36,11 +36,14 @@ from ps2stream.matching.layout import (
     IS_TABLE_FULL,
     LEVELS,
     MAP_SIZE,
+    N_CANDIDATES,
     N_ENDED,
     N_ENDS,
     N_LISTS,
+    N_MATCHES,
     N_POOL,
     N_POSTINGS,
+    N_PUBLICATIONS,
     N_RECORDS,
     N_WORDS,
     TABLE_SIZE,
@@ -76,6 +79,8 @@ class GI2:
         self.settings = settings
         self._storage = storage
         self._arrays = arrays
+        # Both as kernels take them: the first with the levels that lists are divided by.
+        self._grids = settings.grid.finer(FINER_LEVELS), settings.counters
         self._found = Found(np.empty(4096, np.int64), np.empty(4096, np.int64))
 
     @classmethod
@@ -134,6 +139,7 @@ class GI2:
         counted = {name: self._storage.create(name, np.int64, counters.n_cells) for name in names}
         arrays = self._arrays._replace(**counted)
         recount_cells(arrays, counters)
+        arrays.head[[N_PUBLICATIONS, N_CANDIDATES, N_MATCHES]] = 0
         return GI2(replace(self.settings, counters=counters), self._storage, arrays)
 
     def probe(self, probes: Probes, horizon: int) -> Found:
@@ -145,9 +151,9 @@ class GI2:
         row = 0
         while True:
             row, n = probe(self._arrays, self._grids, probes, row, horizon, self._found)
-            parts.append(Found(*(column[:n].copy() for column in self._found)))
+            parts.append(Found(*[column[:n].copy() for column in self._found]))
             if row == len(probes.seq):
-                return Found(*(np.concatenate(columns) for columns in zip(*parts, strict=True)))
+                return joined(parts)
             # With more capacity fewer blocks begin in vain; what one publication has must fit in any case.
             if n == 0 or len(self._found.publication) < _MATCHES_AT_ONCE:
                 size = 2 * len(self._found.publication)
@@ -188,16 +194,16 @@ class GI2:
         return GI2(self.settings, storage, self._arrays)
 
     def counts(self) -> IndexCounts:
-        arrays, head = self._arrays, self._arrays.head
+        head = self._arrays.head[:LEVELS].tolist()
         return IndexCounts(
-            n_subscriptions=int(head[N_RECORDS] - head[N_ENDED]),
-            n_ended=int(head[N_ENDED]),
-            n_postings=int(head[N_POSTINGS]),
-            n_lists=int(head[N_LISTS]),
-            n_bytes=n_bytes(arrays),
-            n_publications=int(arrays.cell_publications.sum()),
-            n_candidates=int(arrays.cell_candidates.sum()),
-            n_matches=int(arrays.cell_matches.sum()),
+            n_subscriptions=head[N_RECORDS] - head[N_ENDED],
+            n_ended=head[N_ENDED],
+            n_postings=head[N_POSTINGS],
+            n_lists=head[N_LISTS],
+            n_bytes=sum([array.nbytes for array in self._arrays]),
+            n_publications=head[N_PUBLICATIONS],
+            n_candidates=head[N_CANDIDATES],
+            n_matches=head[N_MATCHES],
         )
 
     def record_bytes(self) -> float:
@@ -219,11 +225,6 @@ class GI2:
         first = LEVELS + FINER_LEVELS
         levels = self._arrays.head[first : first + self.settings.grid.bits + 1]
         return [int(level) for level in np.flatnonzero(levels)]
-
-    @property
-    def _grids(self) -> tuple[Grid, Grid]:
-        """Return both grids as kernels take them: the first with the levels that lists are divided by."""
-        return self.settings.grid.finer(FINER_LEVELS), self.settings.counters
 
     def _reserve(self, subs: Subscriptions, rows: Int64s) -> None:
         """Make capacity for everything but postings and lists, whose number is not known yet."""

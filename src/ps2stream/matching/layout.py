@@ -19,6 +19,8 @@ from ps2stream.arrays import Int64s, UInt32s, UInt64s
 # says whether for lack of slots or of postings.
 N_RECORDS, N_ENDED, N_WORDS, N_ENDS, N_POOL, N_POSTINGS, N_LISTS, N_SPLITS = range(8)
 PENDING, LAST_RECORD, TABLE_SIZE, MAP_SIZE, IS_TABLE_FULL = range(8, 13)
+#: The sums of the cells' counters: who wants to know what a batch came to need not look at 65,536 cells.
+N_PUBLICATIONS, N_CANDIDATES, N_MATCHES = range(13, 16)
 #: head[LEVELS + l] counts the subscriptions posted on level l, so that probes skip unused levels.
 LEVELS = 16
 #: head[FREE + c] is the first of the chunks of size class c that lists moved out of, plus one.

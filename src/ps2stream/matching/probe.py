@@ -18,7 +18,14 @@ import numpy as np
 from ps2stream.arrays import Float64s, Int64s, UInt64s
 from ps2stream.kernels import copy, kernel, prefetch, signed
 from ps2stream.matching.contract import FOREVER, OWNED_BEFORE, OWNED_NOW, Found, Probes
-from ps2stream.matching.layout import FINER_LEVELS, LEVELS, GI2Arrays
+from ps2stream.matching.layout import (
+    FINER_LEVELS,
+    LEVELS,
+    N_CANDIDATES,
+    N_MATCHES,
+    N_PUBLICATIONS,
+    GI2Arrays,
+)
 from ps2stream.matching.lists import (
     LIST,
     SPLIT,
@@ -207,6 +214,9 @@ def _add_up(arrays: GI2Arrays, counters: Grid, probes: Probes, start: int, stop:
         arrays.cell_lookups[cell] += block.n_lookups[row - start]
         arrays.cell_candidates[cell] += block.n_candidates[row - start]
         arrays.cell_matches[cell] += block.n_matches[row - start]
+        arrays.head[N_CANDIDATES] += block.n_candidates[row - start]
+        arrays.head[N_MATCHES] += block.n_matches[row - start]
+    arrays.head[N_PUBLICATIONS] += stop - start
 
 
 @kernel

@@ -14,9 +14,11 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ps2stream.arrays import Float64s, Int64s
+from ps2stream.arrays import Array, Float64s, Int64s, frozen
+from ps2stream.arrow import offsets_of
 from ps2stream.errors import EXCERPT, SchemaError, quoted
-from ps2stream.model.limits import MAX_ID_BYTES, check_n_bytes, max_bytes
+from ps2stream.kernels import kernel
+from ps2stream.model.limits import MAX_ID_BYTES, MAX_TEXT_BYTES, check_n_bytes, max_bytes
 from ps2stream.model.schemas import (
     AFTER_ALL_SEQS,
     EVENTS,
@@ -183,18 +185,40 @@ def _why_not_after(seq: int | None, high_water: int, what: str) -> str | None:
 
 def check_publications(batch: pa.RecordBatch) -> tuple[Publications, pa.RecordBatch]:
     """Part the valid publications of a batch from the rejected ones."""
-    lat, lon = _floats(batch.column("lat")), _floats(batch.column("lon"))
-    bad = _out_of(lat, MAX_LAT) | _out_of(lon, MAX_LON)
-    for name, least in (("id", 1), ("text", 0)):
-        bad |= _is_bad(batch, name, _n_bytes(batch.column(name)), least)
+    ids, texts = batch.column("id"), batch.column("text")
+    lat, lon = frozen(_floats(batch.column("lat"))), frozen(_floats(batch.column("lon")))
+    bad = np.empty(len(ids), np.bool_)
+    n_bad = _mark_bad((lon, lat), offsets_of(ids), offsets_of(texts), bad)
+    for strings in (ids, texts):
+        if strings.null_count or not _is_valid(strings):
+            unreadable = strings.is_null().to_numpy(zero_copy_only=False) | _not_utf8(strings)
+            bad |= unreadable
+            n_bad += int(np.count_nonzero(unreadable))
     rejected = nothing_rejected()
-    if bad.any():
+    if n_bad:
         reasons = {int(row): _why_not_publish(batch, int(row)) for row in np.flatnonzero(bad)}
         rejected = rejection(batch, reasons, op=PUBLISH)
-        batch = batch.filter(pa.array(~bad))
-        lat, lon = lat[~bad], lon[~bad]
-    seq = batch.column("seq").to_numpy()
-    return Publications(seq, batch.column("id"), lon, lat, batch.column("text")), rejected
+        good = pa.array(~bad)
+        batch, ids, texts = batch.filter(good), ids.filter(good), texts.filter(good)
+        lat, lon = frozen(lat[~bad]), frozen(lon[~bad])
+    return Publications(batch.column("seq").to_numpy(), ids, lon, lat, texts), rejected
+
+
+@kernel
+def _mark_bad(
+    points: tuple[Float64s, Float64s], id_offsets: Array, text_offsets: Array, bad: npt.NDArray[np.bool_]
+) -> int:
+    """Mark the publications that are nowhere, or have an id or a text that is too short or too long."""
+    lon, lat = points
+    n_bad = 0
+    for row in range(len(bad)):
+        n_id = id_offsets[row + 1] - id_offsets[row]
+        n_text = text_offsets[row + 1] - text_offsets[row]
+        # Written so that NaN, for which every comparison is false, counts as nowhere.
+        is_somewhere = -MAX_LON <= lon[row] <= MAX_LON and -MAX_LAT <= lat[row] <= MAX_LAT
+        bad[row] = not (is_somewhere and 1 <= n_id <= MAX_ID_BYTES and 0 <= n_text <= MAX_TEXT_BYTES)
+        n_bad += bad[row]
+    return n_bad
 
 
 def check_updates(batch: pa.RecordBatch) -> tuple[Updates, pa.RecordBatch]:
@@ -283,12 +307,18 @@ def _is_bad(batch: pa.RecordBatch, name: str, n_bytes: npt.NDArray[np.number[Any
 
 def _not_utf8(strings: pa.Array) -> _Mask:
     """Mark the strings whose bytes are no UTF-8: Arrow takes them over from a file unread."""
+    if _is_valid(strings):
+        return np.zeros(len(strings), np.bool_)
+    values = strings.cast(pa.binary()).to_pylist()
+    return np.array([value is not None and not _is_utf8(value) for value in values], np.bool_)
+
+
+def _is_valid(strings: pa.Array) -> bool:
     try:
         strings.validate(full=True)
     except pa.ArrowInvalid:
-        values = strings.cast(pa.binary()).to_pylist()
-        return np.array([value is not None and not _is_utf8(value) for value in values], np.bool_)
-    return np.zeros(len(strings), np.bool_)
+        return False
+    return True
 
 
 def _is_utf8(value: bytes) -> bool:

@@ -16,7 +16,7 @@ from ps2stream.arrays import (
     n_bytes,
     open_struct,
 )
-from ps2stream.arrow import COPY_MARGIN, buffer_for, spans_of, string_array
+from ps2stream.arrow import COPY_MARGIN, spans_of, string_array
 from ps2stream.errors import StateError
 from ps2stream.matching.contract import FOREVER
 from ps2stream.model.schemas import BEFORE_ALL_SEQS
@@ -35,7 +35,7 @@ from ps2stream.registry.layout import (
     Verdicts,
     needed_sizes,
 )
-from ps2stream.registry.naming import copy_ids, directory_of, extend_directory, find_ids, find_versions
+from ps2stream.registry.naming import directory_of, extend_directory, find_versions, name_seqs
 from ps2stream.routing.layout import Postings
 
 #: Up to this many intervals the directory may have; beyond, one for this many versions.
@@ -162,13 +162,10 @@ class Registry:
 
     def ids(self, seqs: Int64s) -> pa.Array:
         """Name the subscriptions of seqs."""
-        starts, offsets = np.empty(len(seqs), np.int64), np.zeros(len(seqs) + 1, np.int32)
-        n_bytes = find_ids(directory_of(self._arrays), frozen(seqs), starts, offsets[1:])
-        if n_bytes < 0:
+        named = name_seqs(directory_of(self._arrays), self._arrays.id_data, frozen(seqs))
+        if named[2] < 0:
             raise _unknown()
-        data = buffer_for(n_bytes)
-        copy_ids(self._arrays.id_data, starts, offsets, data)
-        return string_array(offsets, data)
+        return string_array(*named)
 
     def seq_to(self, versions: Int64s) -> Int64s:
         """Return where versions end; FOREVER where nobody has ended them."""

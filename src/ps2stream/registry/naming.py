@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ps2stream.arrays import Int32s, Int64s, UInt32s
-from ps2stream.arrow import copy_bytes
+from ps2stream.arrow import buffer_for, copy_bytes
 from ps2stream.kernels import kernel, prefetch, signed
 from ps2stream.registry.layout import INTERVAL_BITS, N_INTERVALS, N_VERSIONS, RegistryArrays
 from ps2stream.text.hashing import Bytes
@@ -57,9 +57,9 @@ class Directory(NamedTuple):
 
 def directory_of(arrays: RegistryArrays) -> Directory:
     """View the directory of a registry."""
-    head = arrays.head
-    bits, n_intervals, n_versions = map(int, (head[INTERVAL_BITS], head[N_INTERVALS], head[N_VERSIONS]))
-    return Directory(arrays.names, arrays.directory, arrays.names[0], bits, n_intervals, n_versions)
+    names, head = arrays.names, arrays.head.tolist()
+    bits, n_intervals, n_versions = head[INTERVAL_BITS], head[N_INTERVALS], head[N_VERSIONS]
+    return Directory(names, arrays.directory, names[0], bits, n_intervals, n_versions)
 
 
 @kernel
@@ -140,6 +140,20 @@ def find_versions(directory: Directory, seqs: Int64s, versions: Int64s) -> bool:
         if not _find_block(directory, seqs, block, min(block + _BLOCK, len(seqs)), versions):
             return False
     return True
+
+
+@kernel
+def name_seqs(directory: Directory, id_data: Bytes, seqs: Int64s) -> tuple[Int32s, Bytes, int]:
+    """Return the ids of seqs as offsets and bytes, and how many bytes.
+
+    -1 if a seq is not known. There are none where they are more than an array of strings takes.
+    """
+    starts, offsets = np.empty(len(seqs), np.int64), np.zeros(len(seqs) + 1, np.int32)
+    n_bytes = find_ids(directory, seqs, starts, offsets[1:])
+    data = buffer_for(n_bytes)
+    if len(data) > 0:
+        copy_ids(id_data, starts, offsets, data)
+    return offsets, data, n_bytes
 
 
 @kernel

@@ -4,22 +4,33 @@ from __future__ import annotations
 
 import itertools
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
 
-from ps2stream.arrays import Int32s, Int64s, Ragged, UInt8s, UInt64s, frozen
-from ps2stream.arrow import large_lists
+from ps2stream.arrays import Float64s, Int32s, Int64s, Ragged, UInt8s, UInt64s, frozen
+from ps2stream.arrow import (
+    Spans,
+    array_of,
+    large_lists,
+    lists_of,
+    raw_spans_of,
+    string_array,
+    take_strings,
+)
 from ps2stream.kernels import kernel
 from ps2stream.model.events import Publications, check_publications
 from ps2stream.model.schemas import empty
 from ps2stream.roles.packets import ROUTED, SAMPLED
-from ps2stream.routing.index import GridT, Routed, asked_rows, route_by
+from ps2stream.routing.index import GridT, Routed, asked_by, route_by
 from ps2stream.routing.routing import Routing
-from ps2stream.text.tokenizer import Tokenizer, seal
+from ps2stream.text.tokenizer import Tokenizer, seal, seal_marked
 
 #: At most this many publications of one dispatch go into the sample.
 _SAMPLE = 500
+_INT64, _FLOAT64 = pa.int64(), pa.float64()
+_TERMS, _PROBES = ROUTED.field("terms").type, ROUTED.field("probes").type
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,28 +54,17 @@ class Dispatcher:
     def dispatch(self, batch: pa.RecordBatch, *, with_sample: bool = True) -> Dispatched:
         """Route publications; a sample of them is taken unless nobody wants it."""
         publications, rejected = check_publications(batch)
-        n = len(publications.lon)
         written = self._tokenizer.cut(publications.texts)
         # Sorting is what costs most: only terms of publications that somebody may wait for are sorted.
-        rows = asked_rows(self._grid_ts, written)
-        asked = _taken(publications, rows)
-        terms = _frozen(seal(written, rows))
-        routed = route_by(self._grid_ts, asked.lon, asked.lat, terms)
+        terms = _frozen(seal_marked(written, asked_by(self._grid_ts, written)))
+        routed = route_by(self._grid_ts, publications.lon, publications.lat, terms)
         packets = {
             worker: packet
-            for worker, packet in enumerate(packets_of(asked, terms, routed))
+            for worker, packet in enumerate(packets_of(publications, terms, routed))
             if packet.num_rows
         }
-        n_discarded = n - len(rows) + routed.n_discarded
         sampled = _sampled(publications, written) if with_sample else empty(SAMPLED)
-        return Dispatched(packets, rejected, n, n_discarded, sampled)
-
-
-def _taken(publications: Publications, rows: Int64s) -> Publications:
-    """Take some publications, without their texts, which nobody needs any more."""
-    ids = publications.ids if len(rows) == len(publications.lon) else publications.ids.take(pa.array(rows))
-    lon, lat = frozen(publications.lon[rows]), frozen(publications.lat[rows])
-    return Publications(publications.seq[rows], ids, lon, lat, publications.texts.slice(0, 0))
+        return Dispatched(packets, rejected, len(publications.lon), routed.n_discarded, sampled)
 
 
 def _frozen(terms: Ragged) -> Ragged:
@@ -90,37 +90,70 @@ def packets_of(publications: Publications, terms: Ragged, routed: Routed) -> lis
     Packets are slices of one batch: what is done once a column costs no more for many workers.
     """
     rows = routed.rows.values
-    n_terms = int((terms.offsets[rows + 1] - terms.offsets[rows]).sum())
-    offsets = np.empty(len(rows) + 1, np.int64)
-    values = np.empty(n_terms, np.uint64)
-    probes = np.empty(n_terms, np.uint8)
-    _gather(terms, routed.owners, routed.rows, (offsets, values, probes))
+    starts = routed.rows.offsets.tolist()
+    if not len(rows):
+        return [empty(ROUTED)] * (len(starts) - 1)
+    numbers = frozen(publications.seq), frozen(publications.lon), frozen(publications.lat)
+    gathered = _gather(numbers, raw_spans_of(publications.ids), terms, routed.owners, routed.rows)
     columns = [
-        pa.array(publications.seq[rows]),
-        publications.ids.take(pa.array(rows)),
-        pa.array(publications.lon[rows]),
-        pa.array(publications.lat[rows]),
-        large_lists(pa.array(values), offsets),
-        large_lists(pa.array(probes), offsets),
+        array_of(gathered.seq, _INT64),
+        string_array(*gathered.ids),
+        array_of(gathered.lon, _FLOAT64),
+        array_of(gathered.lat, _FLOAT64),
+        lists_of(_TERMS, gathered.offsets, array_of(gathered.terms, _TERMS.value_type)),
+        lists_of(_PROBES, gathered.offsets, array_of(gathered.probes, _PROBES.value_type)),
     ]
     together = pa.RecordBatch.from_arrays(columns, schema=ROUTED)
-    starts = routed.rows.offsets.tolist()
     return [together.slice(start, stop - start) for start, stop in itertools.pairwise(starts)]
 
 
+class _Gathered(NamedTuple):
+    """The columns of packets, of one worker after the other."""
+
+    seq: Int64s
+    ids: tuple[Int32s, UInt8s, int]
+    lon: Float64s
+    lat: Float64s
+    offsets: Int64s
+    terms: UInt64s
+    probes: UInt8s
+
+
 @kernel
-def _gather(terms: Ragged, owners: Int32s, rows: Ragged, out: tuple[Int64s, UInt64s, UInt8s]) -> None:
-    to_offsets, to_terms, to_probes = out
+def _gather(
+    numbers: tuple[Int64s, Float64s, Float64s], ids: Spans, terms: Ragged, owners: Int32s, rows: Ragged
+) -> _Gathered:
+    seq, lon, lat = numbers
+    n, n_terms = len(rows.values), 0
+    for row in rows.values:
+        n_terms += terms.offsets[row + 1] - terms.offsets[row]
+    out = _Gathered(
+        np.empty(n, np.int64),
+        take_strings(ids, rows.values),
+        np.empty(n, np.float64),
+        np.empty(n, np.float64),
+        np.empty(n + 1, np.int64),
+        np.empty(n_terms, np.uint64),
+        np.empty(n_terms, np.uint8),
+    )
     at = 0
     for worker in range(len(rows.offsets) - 1):
         for i in range(rows.offsets[worker], rows.offsets[worker + 1]):
-            to_offsets[i] = at
-            publication = rows.values[i]
-            for j in range(terms.offsets[publication], terms.offsets[publication + 1]):
-                to_terms[at] = terms.values[j]
-                bits = 0
-                for version in range(len(owners)):
-                    bits |= int(owners[version, j] == worker) << version
-                to_probes[at] = bits
-                at += 1
-    to_offsets[len(rows.values)] = at
+            row = rows.values[i]
+            out.seq[i], out.lon[i], out.lat[i], out.offsets[i] = seq[row], lon[row], lat[row], at
+            at = _mark_owned(terms, row, owners, worker, out, at)
+    out.offsets[n] = at
+    return out
+
+
+@kernel
+def _mark_owned(terms: Ragged, row: int, owners: Int32s, worker: int, out: _Gathered, at: int) -> int:
+    """Copy the terms of a publication, and mark those that a worker owns; return where they end."""
+    for i in range(terms.offsets[row], terms.offsets[row + 1]):
+        out.terms[at] = terms.values[i]
+        bits = 0
+        for version in range(len(owners)):
+            bits |= int(owners[version, i] == worker) << version
+        out.probes[at] = bits
+        at += 1
+    return at

@@ -10,8 +10,17 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ps2stream.arrays import Int32s, Int64s, UInt8s, frozen
-from ps2stream.arrow import COPY_MARGIN, Spans, buffer_for, copy_bytes, ragged_of, spans_of, string_array
+from ps2stream.arrays import Int32s, Int64s, Ragged, UInt8s, frozen
+from ps2stream.arrow import (
+    Spans,
+    are_same,
+    array_of,
+    buffer_for,
+    copy_string,
+    spans_of,
+    string_array,
+    views_of,
+)
 from ps2stream.kernels import kernel
 from ps2stream.model.limits import MAX_ID_BYTES
 from ps2stream.model.schemas import MATCHES, empty
@@ -25,6 +34,8 @@ assert MAX_PIECE * MAX_ID_BYTES <= 1 << 28
 #: The publications of a batch may have more than 2 GiB of ids.
 _FOUND = FOUND.set(1, FOUND.field("publication_id").with_type(pa.large_string()))
 
+_INT64 = pa.int64()
+
 _Flags = npt.NDArray[np.bool_]
 
 
@@ -35,7 +46,6 @@ class _Runs(NamedTuple):
     offsets: Int64s
     subscriptions: Int64s  # ascending within a run
     order: Int64s
-    is_first: _Flags  # by position in the order: another publication than the one before
 
 
 class _Publications(NamedTuple):
@@ -64,35 +74,38 @@ class Merger:
     def pieces(self, found: Sequence[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Give the same deliveries in pieces, each made when it is asked for."""
         batch = _joined(found)
-        ids = _with_margin(spans_of(batch.column("publication_id")))
-        runs = _runs_of(batch, ids)
-        publications = _Publications(np.empty(len(runs.seq), np.int64), np.empty(len(runs.seq), np.int64))
-        subscriptions = np.empty(len(runs.subscriptions), np.int64)
-        n_publications, n_matches = _merge(runs, publications, subscriptions)
-        publications = _Publications(*(column[:n_publications] for column in publications))
-        ends = np.cumsum(publications.n_matches)
-        for start in range(0, n_matches, self._max_piece):
-            stop = min(start + self._max_piece, n_matches)
-            seqs, names = _spread(_between(publications, ends, start, stop), runs.seq, ids)
-            own = subscriptions[start:stop]
-            columns = [self._registry.ids(own), pa.array(own), names, pa.array(seqs)]
-            yield pa.RecordBatch.from_arrays(columns, schema=MATCHES)
+        seq, ids, lists = _columns_of(batch)
+        runs = _Runs(seq, lists.offsets, lists.values, np.argsort(seq, kind="stable"))
+        merged = _merge(runs, ids, False)
+        if merged is None:
+            # Publications should not share a seq, but if they do, neither may be lost.
+            keys = [("publication_seq", "ascending"), ("publication_id", "ascending")]
+            order = pc.sort_indices(batch, sort_keys=keys).to_numpy().astype(np.int64)
+            merged = _merge(runs._replace(order=order), ids, True)
+            assert merged is not None
+        return self._named(*merged, seq, ids)
 
     def in_order(self, found: Sequence[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Give the deliveries of one worker in the order in which it found them.
 
         Publications may share a seq, and none is found twice.
         """
-        batch = _joined(found)
-        ids = _with_margin(spans_of(batch.column("publication_id")))
-        lists, seq = ragged_of(batch.column("subscription_seqs")), batch.column("publication_seq").to_numpy()
+        seq, ids, lists = _columns_of(_joined(found))
         publications = _Publications(np.arange(len(seq)), np.diff(lists.offsets))
-        ends = lists.offsets[1:]
-        for start in range(0, len(lists.values), self._max_piece):
-            stop = min(start + self._max_piece, len(lists.values))
-            seqs, names = _spread(_between(publications, ends, start, stop), seq, ids)
-            own = lists.values[start:stop]
-            columns = [self._registry.ids(own), pa.array(own), names, pa.array(seqs)]
+        return self._named(publications, lists.values, seq, ids)
+
+    def _named(
+        self, publications: _Publications, subscriptions: Int64s, seq: Int64s, ids: Spans
+    ) -> Iterator[pa.RecordBatch]:
+        """Give deliveries, with the ids of subscriptions and publications."""
+        for some, own in _portions(publications, subscriptions, self._max_piece):
+            seqs, offsets, data, n_bytes = _spread(some, seq, ids)
+            columns = [
+                self._registry.ids(own),
+                array_of(own, _INT64),
+                string_array(offsets, data, n_bytes),
+                array_of(seqs, _INT64),
+            ]
             yield pa.RecordBatch.from_arrays(columns, schema=MATCHES)
 
 
@@ -100,6 +113,25 @@ def _joined(found: Sequence[pa.RecordBatch]) -> pa.RecordBatch:
     if len(found) == 1:
         return found[0]
     return pa.concat_batches([empty(_FOUND), *(each.cast(_FOUND) for each in found)])
+
+
+def _columns_of(found: pa.RecordBatch) -> tuple[Int64s, Spans, Ragged]:
+    seq = frozen(found.column("publication_seq").to_numpy())
+    return seq, spans_of(found.column("publication_id")), views_of(found.column("subscription_seqs"))
+
+
+def _portions(
+    publications: _Publications, subscriptions: Int64s, size: int
+) -> Iterator[tuple[_Publications, Int64s]]:
+    """Cut matches into portions, each with its publications."""
+    if len(subscriptions) <= size:
+        if len(subscriptions):
+            yield publications, subscriptions
+        return
+    ends = np.cumsum(publications.n_matches)
+    for start in range(0, len(subscriptions), size):
+        stop = min(start + size, len(subscriptions))
+        yield _between(publications, ends, start, stop), subscriptions[start:stop]
 
 
 def _between(publications: _Publications, ends: Int64s, start: int, stop: int) -> _Publications:
@@ -110,32 +142,28 @@ def _between(publications: _Publications, ends: Int64s, start: int, stop: int) -
     return _Publications(publications.run[some], np.minimum(ends[some], stop) - np.maximum(begins, start))
 
 
-def _runs_of(found: pa.RecordBatch, ids: Spans) -> _Runs:
-    seq = found.column("publication_seq").to_numpy()
-    lists = ragged_of(found.column("subscription_seqs"))
-    order = np.argsort(seq, kind="stable")
-    is_first = np.empty(len(order), np.bool_)
-    if not _mark_first(frozen(seq), ids, order, is_first):
-        # Publications should not share a seq, but if they do, neither may be lost.
-        keys = [("publication_seq", "ascending"), ("publication_id", "ascending")]
-        order = pc.sort_indices(found, sort_keys=keys).to_numpy().astype(np.int64)
-        _mark_first(frozen(seq), ids, order, is_first)
-    return _Runs(frozen(seq), frozen(lists.offsets), frozen(lists.values), order, is_first)
+@kernel
+def _spread(publications: _Publications, seq: Int64s, ids: Spans) -> tuple[Int64s, Int32s, UInt8s, int]:
+    """Repeat seq and id of each publication for all its matches.
 
-
-def _spread(publications: _Publications, seq: Int64s, ids: Spans) -> tuple[Int64s, pa.Array]:
-    """Repeat seq and id of each publication for all its matches; a copy may read beyond the last id."""
+    Return seqs, and offsets and bytes of ids, and how many bytes: where they are too many, there are none.
+    """
     run, n_matches = publications
-    n = int(n_matches.sum())
-    n_bytes = int(np.dot(ids.offsets[run + 1] - ids.offsets[run], n_matches))
-    data, offsets = buffer_for(n_bytes), np.zeros(n + 1, np.int32)
-    _repeat(ids, publications, offsets, data)
-    return np.repeat(seq[run], n_matches), string_array(offsets, data)
-
-
-def _with_margin(spans: Spans) -> Spans:
-    """Copy spans to where a copy may read beyond the last of them."""
-    return Spans(frozen(np.concatenate([spans.data, np.zeros(COPY_MARGIN, np.uint8)])), spans.offsets)
+    n = n_bytes = 0
+    for i in range(len(run)):
+        n += n_matches[i]
+        n_bytes += n_matches[i] * (ids.offsets[run[i] + 1] - ids.offsets[run[i]])
+    seqs, offsets, data = np.empty(n, np.int64), np.zeros(n + 1, np.int32), buffer_for(n_bytes)
+    row = at = 0
+    for i in range(len(run) if len(data) > 0 else 0):
+        start, stop = ids.offsets[run[i]], ids.offsets[run[i] + 1]
+        for _ in range(n_matches[i]):
+            copy_string(ids.data, start, stop, data, at)
+            seqs[row] = seq[run[i]]
+            at += stop - start
+            row += 1
+            offsets[row] = at
+    return seqs, offsets, data, n_bytes
 
 
 @kernel
@@ -145,31 +173,24 @@ def _mark_first(seq: Int64s, ids: Spans, order: Int64s, is_first: _Flags) -> boo
     for position in range(len(order)):
         is_first[position] = True
         if position > 0 and seq[order[position]] == seq[order[position - 1]]:
-            is_first[position] = not _same(ids, order[position], order[position - 1])
+            is_first[position] = not are_same(ids, order[position], order[position - 1])
             is_plain &= not is_first[position]
     return is_plain
 
 
 @kernel
-def _same(ids: Spans, one: int, other: int) -> bool:
-    start, to = ids.offsets[one], ids.offsets[other]
-    length = ids.offsets[one + 1] - start
-    if ids.offsets[other + 1] - to != length:
-        return False
-    for i in range(length):
-        if ids.data[start + i] != ids.data[to + i]:
-            return False
-    return True
-
-
-@kernel
-def _merge(runs: _Runs, publications: _Publications, merged: Int64s) -> tuple[int, int]:
-    """Merge the runs of each publication; return how many publications and matches there are."""
+def _merge(runs: _Runs, ids: Spans, may_share: bool) -> tuple[_Publications, Int64s] | None:
+    """Merge the runs of each publication; None if publications share a seq and may not."""
+    is_first = np.empty(len(runs.order), np.bool_)
+    if not _mark_first(runs.seq, ids, runs.order, is_first) and not may_share:
+        return None
+    publications = _Publications(np.empty(len(runs.seq), np.int64), np.empty(len(runs.seq), np.int64))
+    merged = np.empty(len(runs.subscriptions), np.int64)
     heads = runs.offsets[:-1].copy()
-    n_publications, n_matches, start = 0, 0, 0
+    n_publications = n_matches = start = 0
     while start < len(runs.order):
         stop = start + 1
-        while stop < len(runs.order) and not runs.is_first[stop]:
+        while stop < len(runs.order) and not is_first[stop]:
             stop += 1
         before = n_matches
         if stop - start == 1:
@@ -180,7 +201,8 @@ def _merge(runs: _Runs, publications: _Publications, merged: Int64s) -> tuple[in
         publications.n_matches[n_publications] = n_matches - before
         n_publications += 1
         start = stop
-    return n_publications, n_matches
+    some = _Publications(publications.run[:n_publications], publications.n_matches[:n_publications])
+    return some, merged[:n_matches]
 
 
 @kernel
@@ -213,16 +235,3 @@ def _join(runs: _Runs, start: int, stop: int, heads: Int64s, merged: Int64s, at:
             run = runs.order[position]
             while heads[run] < runs.offsets[run + 1] and runs.subscriptions[heads[run]] == least:
                 heads[run] += 1
-
-
-@kernel
-def _repeat(ids: Spans, publications: _Publications, offsets: Int32s, data: UInt8s) -> None:
-    """Write the id of each publication as often as it has matches."""
-    row, at = 0, 0
-    for i in range(len(publications.run)):
-        start, stop = ids.offsets[publications.run[i]], ids.offsets[publications.run[i] + 1]
-        for _ in range(publications.n_matches[i]):
-            copy_bytes(ids.data, start, stop, data, at)
-            at += stop - start
-            row += 1
-            offsets[row] = at

@@ -12,6 +12,8 @@ from typing import NamedTuple
 
 import pyarrow as pa
 
+from ps2stream.arrow import read_batch
+
 #: Brokers of Kafka take a megabyte unless they are told otherwise; what compression saves nobody can tell.
 MAX_PACKET_BYTES = 900_000
 #: What a packet takes beside its rows, at the most: names, lengths, padding.
@@ -91,7 +93,7 @@ def encode(batch: pa.RecordBatch) -> bytes:
 
 def decode(payload: pa.Buffer | bytes) -> pa.RecordBatch:
     """Read the one batch of a packet; its columns view the payload."""
-    return pa.ipc.open_stream(payload).read_next_batch()
+    return read_batch(payload)
 
 
 def fitting(rows: pa.RecordBatch) -> Iterator[pa.RecordBatch]:

@@ -8,10 +8,18 @@ import numpy as np
 import pyarrow as pa
 
 from ps2stream.arrays import Int64s, Ragged, frozen
-from ps2stream.arrow import large_lists, ragged_of
+from ps2stream.arrow import (
+    array_of,
+    list_values,
+    lists_of,
+    raw_spans_of,
+    string_array,
+    take_strings,
+    views_of,
+)
 from ps2stream.kernels import kernel
-from ps2stream.matching.contract import WORK_COUNTERS, Found, Probes, WorkerIndex
-from ps2stream.model.schemas import BEFORE_ALL_SEQS
+from ps2stream.matching.contract import WORK_COUNTERS, Found, Probes, WorkerIndex, joined
+from ps2stream.model.schemas import BEFORE_ALL_SEQS, empty
 from ps2stream.registry.segments import BEGIN, DROP, END, MOVE, rows_of, subscriptions_of
 from ps2stream.roles.packets import CELL_LOADS, FOUND
 
@@ -21,6 +29,7 @@ _Index = TypeVar("_Index", bound=WorkerIndex)
 
 #: Up to this many matches of a publication are sorted by insertion.
 _FEW = 32
+_SEQS = FOUND.field("subscription_seqs").type
 
 
 class Worker(Generic[_Index]):
@@ -74,15 +83,15 @@ class Worker(Generic[_Index]):
 
     def probe(self, packet: pa.RecordBatch, horizon: int, switch_seq: int) -> Found:
         """Find the matches of a packet by its rows, in any order."""
-        terms, probes = ragged_of(packet.column("terms")), ragged_of(packet.column("probes"))
+        terms = views_of(packet.column("terms"))
         return self.index.probe(
             Probes(
                 frozen(packet.column("seq").to_numpy()),
                 frozen(packet.column("lon").to_numpy()),
                 frozen(packet.column("lat").to_numpy()),
-                frozen(terms.offsets),
-                frozen(terms.values),
-                frozen(probes.values),
+                terms.offsets,
+                terms.values,
+                frozen(list_values(packet.column("probes"))),
                 switch_seq,
             ),
             horizon,
@@ -91,12 +100,13 @@ class Worker(Generic[_Index]):
 
 def found_of(packet: pa.RecordBatch, *found: Found) -> pa.RecordBatch:
     """Put the matches of a packet, by one index or several, into the order of its publications."""
-    together = found[0] if len(found) == 1 else Found(*map(np.concatenate, zip(*found, strict=True)))
-    rows, seqs = by_publication(together, packet.num_rows)
+    rows, seqs = by_publication(joined(found), packet.num_rows)
+    if not len(rows):
+        return empty(FOUND)
     columns = [
-        pa.array(packet.column("seq").to_numpy()[rows]),
-        packet.column("id").take(pa.array(rows)),
-        large_lists(pa.array(seqs.values), seqs.offsets),
+        array_of(packet.column("seq").to_numpy()[rows], _SEQS.value_type),
+        string_array(*take_strings(raw_spans_of(packet.column("id")), rows)),
+        lists_of(_SEQS, seqs.offsets, array_of(seqs.values, _SEQS.value_type)),
     ]
     return pa.RecordBatch.from_arrays(columns, schema=FOUND)
 

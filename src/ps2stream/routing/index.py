@@ -34,7 +34,7 @@ from ps2stream.routing.layout import (
     Postings,
     needed_sizes,
 )
-from ps2stream.routing.route import fan_out, mark_asked, mark_live, name_owners
+from ps2stream.routing.route import fan_out, find_owners, mark_asked
 from ps2stream.routing.routing import Routing
 from ps2stream.routing.tiles import Tiles, tiles_of
 from ps2stream.routing.update import Destinations, count_in, destinations, group, has_capacity, rehash
@@ -129,8 +129,7 @@ class GridT:
 
     def find_owners(self, lon: Float64s, lat: Float64s, terms: Ragged, owners: Int32s) -> None:
         """Write for every term of every publication the worker that has to look it up, or NOBODY."""
-        mark_live(self._h2, self.h2_grid, (lon, lat), terms.offsets, terms.values, owners)
-        name_owners(self.plan.h1, self.plan.grid, (lon, lat), terms.offsets, terms.values, owners)
+        find_owners(self._h2, self.plan.h1, (self.h2_grid, self.plan.grid), (lon, lat), terms, owners)
 
     @functools.cached_property
     def _tiles(self) -> Tiles:
@@ -162,12 +161,12 @@ class GridT:
         return larger
 
 
-def asked_rows(grid_ts: Routing[GridT], terms: Ragged) -> Int64s:
-    """Return the publications that anybody may wait for; their terms need not be sorted yet."""
+def asked_by(grid_ts: Routing[GridT], terms: Ragged) -> Flags:
+    """Mark the publications that anybody may wait for; their terms need not be sorted yet."""
     asked = np.zeros(terms.n_rows, np.bool_)
     for grid_t in grid_ts.parts:
         grid_t.mark_asked(terms, asked)
-    return np.flatnonzero(asked)
+    return asked
 
 
 def route_by(grid_ts: Routing[GridT], lon: Float64s, lat: Float64s, terms: Ragged) -> Routed:

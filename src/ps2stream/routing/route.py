@@ -30,7 +30,20 @@ def mark_asked(h2: H2, terms: Ragged, asked: Flags) -> None:
 
 
 @kernel
-def mark_live(
+def find_owners(
+    h2: H2, h1: H1, grids: tuple[Grid, Grid], points: tuple[Float64s, Float64s], terms: Ragged, owners: Int32s
+) -> None:
+    """Write for every term of every publication the worker that has to look it up, or NOBODY.
+
+    ``grids``: of H2 and of H1.
+    """
+    h2_grid, h1_grid = grids
+    _mark_live(h2, h2_grid, points, terms.offsets, terms.values, owners)
+    _name_owners(h1, h1_grid, points, terms.offsets, terms.values, owners)
+
+
+@kernel
+def _mark_live(
     h2: H2, grid: Grid, points: tuple[Float64s, Float64s], offsets: Int64s, terms: UInt64s, owners: Int32s
 ) -> None:
     """Write for every term of every publication whether a live subscription is posted under it there.
@@ -48,6 +61,8 @@ def mark_live(
             if h2.head[LEVELS + level] == 0:
                 continue
             for publication in range(start, stop):
+                if offsets[publication] == offsets[publication + 1]:
+                    continue
                 column, row = column_of(grid, lon[publication]), row_of(grid, lat[publication])
                 seed = cell_seed(level, column >> level, row >> level)
                 for i in range(offsets[publication], offsets[publication + 1]):
@@ -69,7 +84,7 @@ def _most_terms(offsets: Int64s) -> int:
 
 
 @kernel
-def name_owners(
+def _name_owners(
     h1: H1, grid: Grid, points: tuple[Float64s, Float64s], offsets: Int64s, terms: UInt64s, owners: Int32s
 ) -> None:
     """Write for every live term the worker that has to look it up, as ``partitioning.plan.owner`` says.
@@ -81,6 +96,8 @@ def name_owners(
     table_terms, table_workers, defaults = h1.table_terms, h1.table_workers, h1.default_workers
     n_tables = len(h1.table_offsets) - 1
     for publication in range(len(lon)):
+        if offsets[publication] == offsets[publication + 1]:
+            continue
         table = h1.cell_owner[row_of(grid, lat[publication]) << grid.bits | column_of(grid, lon[publication])]
         renamed = -1 - table - n_tables
         listed = h1.renamed_tables[renamed] if renamed >= 0 else max(-1 - table, 0)

@@ -20,20 +20,22 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from ps2stream.arrays import Int32s, Int64s
-from ps2stream.arrow import Spans, spans_of
+from ps2stream.arrays import Int32s, Int64s, UInt8s
+from ps2stream.arrow import Spans, are_same, spans_of, string_array, take_strings
 from ps2stream.errors import StateError
 from ps2stream.files import AnyPath
-from ps2stream.kernels import kernel
+from ps2stream.kernels import kernel, signed
 from ps2stream.model.schemas import MATCHES, REJECTED, empty
 from ps2stream.store.contract import Store
 from ps2stream.store.urls import store_at
+from ps2stream.text.hashing import xxh64
 
 #: Whose sink it is.
 _OWNER = ".job"
 _OURS = re.compile(r"(batch-.*|empty)\.parquet")
 _PUBLICATION_ID = MATCHES.get_field_index("publication_id")
-_WRITTEN = MATCHES.set(_PUBLICATION_ID, pa.field("publication_id", pa.dictionary(pa.int32(), pa.string())))
+_ENCODED = pa.dictionary(pa.int32(), pa.string())
+_WRITTEN = MATCHES.set(_PUBLICATION_ID, pa.field("publication_id", _ENCODED))
 _SEQS = ["subscription_seq", "publication_seq"]
 #: Bytes up to which the ids of publications go into a dictionary.
 _LARGEST_DICTIONARY = 1 << 26
@@ -134,32 +136,57 @@ def _write_matches(file: BinaryIO, pieces: Iterable[pa.RecordBatch]) -> int:
 
 def _by_runs(strings: pa.Array) -> pa.DictionaryArray:
     """Encode strings that come in runs, hashing one of each run."""
-    run, first = np.empty(len(strings), np.int32), np.empty(len(strings), np.int64)
-    n_runs = _number_runs(spans_of(strings), run, first)
+    codes, values = _encode_runs(spans_of(strings))
+    buffers = [None, pa.py_buffer(codes)]
+    return pa.DictionaryArray.from_buffers(_ENCODED, len(codes), buffers, string_array(*values))
+
+
+@kernel
+def _encode_runs(strings: Spans) -> tuple[Int32s, tuple[Int32s, UInt8s, int]]:
+    """Return the number of each string's value, and the values as ``take_strings`` does."""
+    n_rows = len(strings.offsets) - 1
+    codes, first = np.empty(n_rows, np.int32), np.empty(n_rows, np.int64)
+    n_runs = _number_runs(strings, codes, first)
     # Runs far apart may be of the same string, which a dictionary of Parquet must hold once.
-    values = strings.take(pa.array(first[:n_runs])).dictionary_encode()
-    indices = values.indices.to_numpy()[run]
-    return pa.DictionaryArray.from_arrays(pa.array(indices), values.dictionary)
+    values = np.empty(n_runs, np.int32)
+    n_values = _find_values(strings, first, values)
+    for row in range(n_rows):
+        codes[row] = values[codes[row]]
+    return codes, take_strings(strings, first[:n_values])
 
 
 @kernel
 def _number_runs(strings: Spans, run: Int32s, first: Int64s) -> int:
     """Number the runs of equal strings and list the first row of each; return how many there are."""
-    data, offsets = strings.data, strings.offsets
     n_runs = 0
     for row in range(len(run)):
-        start, length = offsets[row], offsets[row + 1] - offsets[row]
-        is_same = row > 0 and start - offsets[row - 1] == length
-        if is_same:
-            for i in range(start, start + length):
-                if data[i] != data[i - length]:
-                    is_same = False
-                    break
-        if not is_same:
+        if row == 0 or not are_same(strings, row, row - 1):
             first[n_runs] = row
             n_runs += 1
         run[row] = n_runs - 1
     return n_runs
+
+
+@kernel
+def _find_values(strings: Spans, first: Int64s, values: Int32s) -> int:
+    """Number the values of runs, and keep in ``first`` the first row of each; return how many there are."""
+    size = 2
+    while size < 2 * len(values):
+        size *= 2
+    table = np.zeros(size, np.int32)  # open addressing: the number of a value + 1; 0 is free
+    n_values = 0
+    for run in range(len(values)):
+        row = first[run]
+        hashed = xxh64(strings.data, strings.offsets[row], strings.offsets[row + 1])
+        slot = signed(hashed & np.uint64(size - 1))
+        while table[slot] > 0 and not are_same(strings, first[table[slot] - 1], row):
+            slot = (slot + 1) & (size - 1)
+        if table[slot] == 0:
+            first[n_values] = row
+            n_values += 1
+            table[slot] = n_values
+        values[run] = table[slot] - 1
+    return n_values
 
 
 def _write_plain(store: Store, key: str, batch: pa.RecordBatch) -> None:

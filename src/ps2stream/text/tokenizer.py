@@ -24,10 +24,10 @@ from dataclasses import dataclass, field
 import numpy as np
 import pyarrow as pa
 
-from ps2stream.arrays import Flags, Int64s, Ragged, UInt64s
-from ps2stream.arrow import spans_of
+from ps2stream.arrays import Array, Flags, Int64s, Ragged, UInt64s
+from ps2stream.arrow import raw_spans_of, spans_of
 from ps2stream.errors import quoted
-from ps2stream.kernels import kernel
+from ps2stream.kernels import kernel, signed
 from ps2stream.text.characters import characters, word_characters
 from ps2stream.text.combining_marks import stream_safe
 from ps2stream.text.hashing import Bytes, xxh64
@@ -41,6 +41,7 @@ __all__ = [
     "fold_ascii",
     "is_stopped",
     "seal",
+    "seal_marked",
     "sort_distinct",
     "splice",
     "terms_of",
@@ -90,17 +91,20 @@ class Tokenizer:
         Most of the time of :meth:`tokenize` goes into sorting: who needs the terms of few rows only should
         :func:`seal` only these.
         """
+        if texts.null_count:
+            # Arrow leaves open what bytes lie under a null.
+            texts = texts.fill_null("")
+        raw = raw_spans_of(texts)
+        terms, foreign = _cut_ascii(raw.data, raw.offsets, self.stop_table)
+        if len(foreign) == 0:
+            return terms
         spans = spans_of(texts)
-        with np.errstate(over="ignore"):
-            terms, foreign = _cut_ascii(fold_ascii(spans.data), spans.offsets, self.stop_table)
-            if len(foreign) == 0:
-                return terms
-            patch, hard = cut_non_ascii(spans.data, spans.offsets, foreign, characters(), self.stop_table)
-            if len(hard):
-                lines = _join_lines(spans.data, spans.offsets, foreign[hard])
-                normal = np.frombuffer(_normalize_lines(lines.tobytes()), dtype=np.uint8)
-                patch = splice(patch, hard, _cut_lines(normal, len(hard), word_characters(), self.stop_table))
-            return splice(terms, foreign, patch)
+        patch, hard = cut_non_ascii(spans.data, spans.offsets, foreign, characters(), self.stop_table)
+        if len(hard):
+            lines = _join_lines(spans.data, spans.offsets, foreign[hard])
+            normal = np.frombuffer(_normalize_lines(lines.tobytes()), dtype=np.uint8)
+            patch = splice(patch, hard, _cut_lines(normal, len(hard), word_characters(), self.stop_table))
+        return splice(terms, foreign, patch)
 
 
 def _normalize_lines(lines: bytes) -> bytes:
@@ -149,19 +153,40 @@ def seal(terms: Ragged, rows: Int64s) -> Ragged:
     offsets = np.zeros(len(rows) + 1, dtype=np.int64)
     end = 0
     for i in range(len(rows)):
-        first = end
-        for slot in range(terms.offsets[rows[i]], terms.offsets[rows[i] + 1]):
-            values[end] = terms.values[slot]
-            end += 1
-        end = sort_distinct(values, first, end)
+        end = _seal_row(terms, rows[i], values, end)
         offsets[i + 1] = end
     return Ragged(values[:end], offsets)
 
 
 @kernel
-def _cut_ascii(folded: Bytes, offsets: Int64s, stops: UInt64s) -> tuple[Ragged, Int64s]:
+def seal_marked(terms: Ragged, is_marked: Flags) -> Ragged:
+    """Copy the rows that are marked, each sorted and without its duplicates, and leave the others empty."""
+    values = np.empty(len(terms.values), dtype=np.uint64)
+    offsets = np.zeros(len(is_marked) + 1, dtype=np.int64)
+    end = 0
+    for row in range(len(is_marked)):
+        if is_marked[row]:
+            end = _seal_row(terms, row, values, end)
+        offsets[row + 1] = end
+    return Ragged(values[:end], offsets)
+
+
+@kernel
+def _seal_row(terms: Ragged, row: int, values: UInt64s, first: int) -> int:
+    """Copy a row behind those before it; return where it ends."""
+    end = first
+    for slot in range(terms.offsets[row], terms.offsets[row + 1]):
+        values[end] = terms.values[slot]
+        end += 1
+    return sort_distinct(values, first, end)
+
+
+@kernel
+def _cut_ascii(data: Bytes, offsets: Array, stops: UInt64s) -> tuple[Ragged, Int64s]:
     """Hash the terms of all rows of ASCII; leave the other rows empty and name them."""
     n_rows = len(offsets) - 1
+    begin = signed(offsets[0])
+    folded = fold_ascii(data[begin : signed(offsets[n_rows])])
     # A term takes a byte, and another one keeps it from the next term of its row.
     hashes = np.empty((len(folded) + n_rows) // 2 + 1, dtype=np.uint64)
     ends = np.zeros(n_rows + 1, dtype=np.int64)
@@ -170,7 +195,7 @@ def _cut_ascii(folded: Bytes, offsets: Int64s, stops: UInt64s) -> tuple[Ragged, 
     end = 0
     for row in range(n_rows):
         first = end
-        at, stop = offsets[row], offsets[row + 1]
+        at, stop = signed(offsets[row]) - begin, signed(offsets[row + 1]) - begin
         while at < stop and folded[at] < 128:
             start = at
             while at < stop and ASCII_WORD[folded[at]]:
