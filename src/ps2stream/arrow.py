@@ -12,9 +12,9 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from ps2stream.arrays import Int32s, Int64s, Ragged, UInt8s
+from ps2stream.arrays import Array, Int32s, Int64s, Ragged, UInt8s, frozen
 from ps2stream.errors import StateError
-from ps2stream.kernels import copy_word, kernel
+from ps2stream.kernels import copy_word, kernel, signed
 
 #: How many bytes behind its end a copy of strings may read and write.
 COPY_MARGIN = 8
@@ -60,6 +60,54 @@ def ragged_of(lists: pa.Array, flat: bool = True) -> Ragged:
     values = lists.values[int(offsets[0]) : int(offsets[-1])]
     shifted = offsets.astype(np.int64) - int(offsets[0])
     return Ragged(values.to_numpy(zero_copy_only=True) if flat else values, shifted)
+
+
+class Strings(NamedTuple):
+    """A string column as it lies in memory: row ``i`` is ``data[offsets[i]:offsets[i + 1]]``, all read-only.
+
+    ``bits`` say which rows are not null, from bit ``first_bit`` on; there are none where no row is null.
+    """
+
+    data: UInt8s
+    offsets: Int32s
+    bits: UInt8s
+    first_bit: int
+
+
+_NO_BYTES = frozen(np.empty(0, np.uint8))
+_NO_ROWS = frozen(np.zeros(1, np.int32))
+
+
+def strings_of(strings: pa.Array) -> Strings:
+    """View a string array without a look at its rows; kernels tell nulls by :func:`is_valid`."""
+    validity, offsets, data = strings.buffers()
+    n, at = len(strings), strings.offset
+    return Strings(
+        _bytes_of(data),
+        frozen(np.frombuffer(offsets, np.int32, n + 1, 4 * at)) if n else _NO_ROWS,
+        _bytes_of(validity) if strings.null_count else _NO_BYTES,
+        at,
+    )
+
+
+def _bytes_of(buffer: pa.Buffer | None) -> UInt8s:
+    return frozen(np.frombuffer(buffer, np.uint8)) if buffer is not None and buffer.size else _NO_BYTES
+
+
+@kernel
+def is_valid(bits: UInt8s, at: int) -> bool:
+    """Say whether a bit of a column's validity is set; without bits all are."""
+    return len(bits) == 0 or signed(bits[at >> 3]) >> (at & 7) & 1 != 0
+
+
+def as_column(values: Array, kind: pa.DataType) -> pa.Array:
+    """View numbers as a column; Arrow's own way from numpy asks pandas first, and takes twice as long."""
+    return pa.Array.from_buffers(kind, len(values), [None, pa.py_buffer(values)])
+
+
+def as_lists(kind: pa.DataType, offsets: Int64s, values: pa.Array) -> pa.Array:
+    """View offsets and values as a column of large lists; ``kind`` is that of the lists."""
+    return pa.Array.from_buffers(kind, len(offsets) - 1, [None, pa.py_buffer(offsets)], children=[values])
 
 
 class Spans(NamedTuple):
