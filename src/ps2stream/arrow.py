@@ -74,8 +74,10 @@ class Strings(NamedTuple):
     first_bit: int
 
 
+_STRING = pa.string()
 _NO_BYTES = frozen(np.empty(0, np.uint8))
 _NO_ROWS = frozen(np.zeros(1, np.int32))
+_NO_LISTS = frozen(np.zeros(1, np.int64))
 
 
 def strings_of(strings: pa.Array) -> Strings:
@@ -98,6 +100,28 @@ def _bytes_of(buffer: pa.Buffer | None) -> UInt8s:
 def is_valid(bits: UInt8s, at: int) -> bool:
     """Say whether a bit of a column's validity is set; without bits all are."""
     return len(bits) == 0 or signed(bits[at >> 3]) >> (at & 7) & 1 != 0
+
+
+class Nested(NamedTuple):
+    """Lists of lists: row ``i`` has the lists ``outer[i]`` to ``outer[i + 1]``, list ``j`` the values by ``inner``.
+
+    Offsets need not begin at 0; all is read-only.
+    """
+
+    outer: Int64s
+    inner: Int64s
+    values: Array
+
+
+def nested_of(lists: pa.Array) -> Nested:
+    """View large lists of large lists of numbers, without nulls, as they lie in memory."""
+    inner = lists.values
+    return Nested(_offsets_of(lists), _offsets_of(inner), frozen(inner.values.to_numpy()))
+
+
+def _offsets_of(lists: pa.Array) -> Int64s:
+    n = len(lists)
+    return frozen(np.frombuffer(lists.buffers()[1], np.int64, n + 1, 8 * lists.offset)) if n else _NO_LISTS
 
 
 def as_column(values: Array, kind: pa.DataType) -> pa.Array:
@@ -171,7 +195,9 @@ def buffer_for(n_bytes: int) -> UInt8s:
     return np.empty(n_bytes + COPY_MARGIN, np.uint8)
 
 
-def string_array(offsets: Int32s, data: UInt8s) -> pa.Array:
-    """View offsets and bytes as an array of strings."""
+def string_array(offsets: Int32s, data: UInt8s, bits: UInt8s | None = None) -> pa.Array:
+    """View offsets and bytes as an array of strings; ``bits`` say which are not null, if any is."""
     data = data[: int(offsets[-1])]
-    return pa.StringArray.from_buffers(len(offsets) - 1, pa.py_buffer(offsets), pa.py_buffer(data))
+    validity = None if bits is None else pa.py_buffer(bits)
+    buffers = [validity, pa.py_buffer(offsets), pa.py_buffer(data)]
+    return pa.Array.from_buffers(_STRING, len(offsets) - 1, buffers)
