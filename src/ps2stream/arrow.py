@@ -103,9 +103,9 @@ def is_valid(bits: UInt8s, at: int) -> bool:
 
 
 class Nested(NamedTuple):
-    """Lists of lists: row ``i`` has the lists ``outer[i]`` to ``outer[i + 1]``, list ``j`` the values by ``inner``.
+    """Lists of lists: row ``i`` has the lists ``outer[i]`` to ``outer[i + 1]``, list ``j`` likewise.
 
-    Offsets need not begin at 0; all is read-only.
+    Offsets begin at 0, whatever slice it is; all is read-only.
     """
 
     outer: Int64s
@@ -114,14 +114,22 @@ class Nested(NamedTuple):
 
 
 def nested_of(lists: pa.Array) -> Nested:
-    """View large lists of large lists of numbers, without nulls, as they lie in memory."""
-    inner = lists.values
-    return Nested(_offsets_of(lists), _offsets_of(inner), frozen(inner.values.to_numpy()))
+    """View large lists of large lists of numbers, without nulls."""
+    outer, lists = _offsets_of(lists)
+    inner, values = _offsets_of(lists)
+    return Nested(outer, inner, frozen(values.to_numpy()))
 
 
-def _offsets_of(lists: pa.Array) -> Int64s:
-    n = len(lists)
-    return frozen(np.frombuffer(lists.buffers()[1], np.int64, n + 1, 8 * lists.offset)) if n else _NO_LISTS
+def _offsets_of(lists: pa.Array) -> tuple[Int64s, pa.Array]:
+    """Return the offsets of lists and what they hold."""
+    n, values = len(lists), lists.values
+    if n == 0:
+        return _NO_LISTS, values[:0]
+    offsets = np.frombuffer(lists.buffers()[1], np.int64, n + 1, 8 * lists.offset)
+    first, last = int(offsets[0]), int(offsets[-1])
+    if first == 0 and last == len(values):
+        return frozen(offsets), values
+    return frozen(offsets - first), values.slice(first, last - first)
 
 
 def as_column(values: Array, kind: pa.DataType) -> pa.Array:

@@ -54,7 +54,6 @@ class Begun(NamedTuple):
 
     rows: Int64s
     clause_offsets: Int64s
-    term_offsets: Int64s
     terms: UInt64s
 
 
@@ -107,28 +106,24 @@ def begun_by(updates: CompiledColumns, frequencies: Frequencies) -> tuple[Begun,
     for row in range(len(updates.seq)):
         n += int(updates.is_subscribe[row])
     outer, inner, values = updates.clauses
-    # Updates that unsubscribe have no clauses: those of the others lie side by side.
-    first, last = outer[0], outer[-1]
     rows, offsets = np.empty(n, np.int64), np.zeros(n + 1, np.int64)
-    bounds, firsts = np.empty(4 * n, np.float64), np.empty(last - first, np.uint64)
-    term_offsets = np.empty(last - first + 1, np.int64)
-    terms = np.empty(inner[last] - inner[first], np.uint64)
-    for i in range(len(terms)):
-        terms[i] = values[inner[first] + i]
-    for clause in range(len(term_offsets)):
-        term_offsets[clause] = inner[first + clause] - inner[first]
-    rarest_first(terms, term_offsets, frequencies)
+    bounds, firsts = np.empty(4 * n, np.float64), np.empty(len(inner) - 1, np.uint64)
+    terms = np.empty(len(values), np.uint64)
+    for i in range(len(values)):
+        terms[i] = values[i]
+    rarest_first(terms, inner, frequencies)
     for clause in range(len(firsts)):
-        firsts[clause] = terms[term_offsets[clause]]
+        firsts[clause] = terms[inner[clause]]
     n = 0
     for row in range(len(updates.seq)):
         if updates.is_subscribe[row]:
-            rows[n], offsets[n + 1] = row, outer[row + 1] - first
+            # Updates that unsubscribe have no clauses: those of the others lie side by side.
+            rows[n], offsets[n + 1] = row, outer[row + 1]
             bounds[4 * n], bounds[4 * n + 1] = updates.west[row], updates.south[row]
             bounds[4 * n + 2], bounds[4 * n + 3] = updates.east[row], updates.north[row]
             n_bytes += updates.ids.offsets[row + 1] - updates.ids.offsets[row]
             n += 1
-    return Begun(rows, offsets, term_offsets, terms), Postings(bounds, offsets, firsts), n_bytes
+    return Begun(rows, offsets, terms), Postings(bounds, offsets, firsts), n_bytes
 
 
 def segment_of(
@@ -164,10 +159,10 @@ def _lay_out(
     ids: Ids,
     marks: Destinations,
 ) -> _Rows:
-    rows = _empty_rows(updates, begun[0], ended[1], marks)
+    rows = _empty_rows(updates, begun, ended[1], marks)
     _lay_begun(updates, begun[0], begun[1], ids.out, rows)
     _lay_ended(len(begun[0].rows), ended[0], ended[1], ids, rows)
-    _lay_clauses(begun[0], ended[1], rows)
+    _lay_clauses(begun[0], updates.clauses.inner, ended[1], rows)
     at = 0
     for row in range(marks.shape[0]):
         for worker in range(marks.shape[1]):
@@ -179,15 +174,17 @@ def _lay_out(
 
 
 @kernel
-def _empty_rows(updates: CompiledColumns, begun: Begun, ends: Postings, marks: Destinations) -> _Rows:
-    n_begun, n = len(begun.rows), len(marks)
+def _empty_rows(
+    updates: CompiledColumns, begun: tuple[Begun, Postings], ends: Postings, marks: Destinations
+) -> _Rows:
+    n, offsets = len(marks), updates.expressions.offsets
     n_bytes = n_marks = 0
-    for i in range(n_begun):
-        n_bytes += updates.expressions.offsets[begun.rows[i] + 1] - updates.expressions.offsets[begun.rows[i]]
+    for row in begun[0].rows:
+        n_bytes += offsets[row + 1] - offsets[row]
     for row in range(marks.shape[0]):
         for worker in range(marks.shape[1]):
             n_marks += int(marks[row, worker])
-    n_clauses, n_terms = len(begun.term_offsets) - 1 + len(ends.terms), len(begun.terms) + len(ends.terms)
+    n_clauses, n_terms = len(begun[1].terms) + len(ends.terms), len(begun[0].terms) + len(ends.terms)
     return _Rows(
         np.empty(n, np.int8),
         np.empty(n, np.int64),
@@ -243,15 +240,15 @@ def _lay_ended(first: int, ended: Ended, postings: Postings, ids: Ids, rows: _Ro
 
 
 @kernel
-def _lay_clauses(begun: Begun, ends: Postings, rows: _Rows) -> None:
+def _lay_clauses(begun: Begun, term_offsets: Int64s, ends: Postings, rows: _Rows) -> None:
     """Put behind the clauses of what began one for each term that what ended was posted under."""
-    n_begun, n_clauses, n_terms = len(begun.rows), len(begun.term_offsets) - 1, len(begun.terms)
+    n_begun, n_clauses, n_terms = len(begun.rows), len(term_offsets) - 1, len(begun.terms)
     for i in range(n_begun + 1):
         rows.clause_offsets[i] = begun.clause_offsets[i]
     for i in range(1, len(ends.offsets)):
         rows.clause_offsets[n_begun + i] = n_clauses + ends.offsets[i]
     for clause in range(n_clauses + 1):
-        rows.term_offsets[clause] = begun.term_offsets[clause]
+        rows.term_offsets[clause] = term_offsets[clause]
     for i in range(n_terms):
         rows.terms[i] = begun.terms[i]
     for i in range(len(ends.terms)):
