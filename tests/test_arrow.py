@@ -11,12 +11,17 @@ from hypothesis import strategies as st
 from ps2stream.arrow import (
     COPY_MARGIN,
     Spans,
+    as_column,
+    as_lists,
     buffer_for,
     concat,
     copy_bytes,
+    is_valid,
+    nested_of,
     pick,
     spans_of,
     string_array,
+    strings_of,
     taken,
 )
 from ps2stream.errors import StateError
@@ -113,3 +118,33 @@ def test_a_copy_touches_nothing_before_it_and_no_more_than_the_room_behind_it(
 def test_more_bytes_than_an_arrow_string_array_holds_are_refused() -> None:
     with pytest.raises(StateError, match="2,147,483,648 were needed; use smaller batches"):
         buffer_for(1 << 31)
+
+
+@given(
+    st.lists(st.one_of(st.none(), st.text(max_size=3)), max_size=20), st.integers(0, 20), st.integers(0, 20)
+)
+def test_strings_are_those_of_a_slice_with_its_nulls(rows: list[str | None], start: int, n: int) -> None:
+    strings = strings_of(pa.array(rows, pa.string()).slice(start, n))
+    found = [
+        strings.data[strings.offsets[row] : strings.offsets[row + 1]].tobytes().decode()
+        if is_valid(strings.bits, strings.first_bit + row)
+        else None
+        for row in range(len(strings.offsets) - 1)
+    ]
+    assert found == rows[start : start + n]
+
+
+@given(
+    st.lists(st.lists(st.lists(st.integers(0, 9), max_size=3), max_size=3), max_size=9),
+    st.integers(0, 9),
+    st.integers(0, 9),
+)
+def test_nested_lists_are_those_of_a_slice(rows: list[list[list[int]]], start: int, n: int) -> None:
+    kind = pa.large_list(pa.large_list(pa.int64()))
+    nested = nested_of(pa.array(rows, kind).slice(start, n))
+    assert nested.outer[0] == nested.inner[0] == 0
+    assert len(nested.values) == nested.inner[-1]
+    assert len(nested.inner) == nested.outer[-1] + 1
+    values = as_column(nested.values, pa.int64())
+    again = as_lists(kind, nested.outer, as_lists(kind.value_type, nested.inner, values))
+    assert again.to_pylist() == rows[start : start + n]

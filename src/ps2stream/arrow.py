@@ -86,14 +86,20 @@ def strings_of(strings: pa.Array) -> Strings:
     n, at = len(strings), strings.offset
     return Strings(
         _bytes_of(data),
-        frozen(np.frombuffer(offsets, np.int32, n + 1, 4 * at)) if n else _NO_ROWS,
+        _view(offsets, np.int32, n + 1, 4 * at) if n else _NO_ROWS,
         _bytes_of(validity) if strings.null_count else _NO_BYTES,
         at,
     )
 
 
 def _bytes_of(buffer: pa.Buffer | None) -> UInt8s:
-    return frozen(np.frombuffer(buffer, np.uint8)) if buffer is not None and buffer.size else _NO_BYTES
+    return _view(buffer, np.uint8, -1, 0) if buffer is not None and buffer.size else _NO_BYTES
+
+
+def _view(buffer: pa.Buffer, dtype: type[np.generic], n: int, offset: int) -> Array:
+    view = np.frombuffer(buffer, dtype, n, offset)
+    view.flags.writeable = False  # as in spans
+    return view
 
 
 @kernel
@@ -125,10 +131,10 @@ def _offsets_of(lists: pa.Array) -> tuple[Int64s, pa.Array]:
     n, values = len(lists), lists.values
     if n == 0:
         return _NO_LISTS, values[:0]
-    offsets = np.frombuffer(lists.buffers()[1], np.int64, n + 1, 8 * lists.offset)
+    offsets = _view(lists.buffers()[1], np.int64, n + 1, 8 * lists.offset)
     first, last = int(offsets[0]), int(offsets[-1])
     if first == 0 and last == len(values):
-        return frozen(offsets), values
+        return offsets, values
     return frozen(offsets - first), values.slice(first, last - first)
 
 

@@ -6,6 +6,7 @@ import numpy as np
 import pyarrow as pa
 
 from ps2stream.arrays import (
+    Flags,
     Float64s,
     HeapStorage,
     Int64s,
@@ -17,7 +18,7 @@ from ps2stream.arrays import (
     n_bytes,
     open_struct,
 )
-from ps2stream.arrow import COPY_MARGIN, buffer_for, spans_of, string_array
+from ps2stream.arrow import COPY_MARGIN, Spans, buffer_for, spans_of, string_array
 from ps2stream.errors import StateError
 from ps2stream.matching.contract import FOREVER
 from ps2stream.model.schemas import BEFORE_ALL_SEQS
@@ -83,10 +84,13 @@ class Registry:
 
         Regions and postings of the new versions follow by :meth:`describe`.
         """
-        spans = spans_of(ids)
+        return self.decide(frozen(seq), frozen(is_subscribe), spans_of(ids))
+
+    def decide(self, seq: Int64s, is_subscribe: Flags, spans: Spans) -> Verdicts:
+        """Do the same with arrays that are read-only."""
         hashes = np.empty(len(seq), np.uint64)
         hash_ids(spans.data, spans.offsets, hashes)
-        updates = IdUpdates(frozen(seq), frozen(is_subscribe), spans.offsets, spans.data, hashes)
+        updates = IdUpdates(seq, is_subscribe, spans.offsets, spans.data, hashes)
         first = int(self._arrays.head[N_VERSIONS])
         verdicts = Verdicts(np.empty(len(seq), np.bool_), np.empty(len(seq), np.int64))
         outcome = apply(self._arrays, updates, verdicts)

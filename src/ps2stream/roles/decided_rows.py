@@ -14,11 +14,13 @@ import pyarrow as pa
 from ps2stream.arrays import Flags, Float64s, Int32s, Int64s, UInt8s, UInt64s, frozen
 from ps2stream.arrow import (
     Nested,
+    Spans,
     Strings,
     as_column,
     as_lists,
     buffer_for,
     nested_of,
+    spans_of,
     string_array,
     strings_of,
 )
@@ -40,7 +42,7 @@ class CompiledColumns(NamedTuple):
 
     seq: Int64s
     is_subscribe: Flags
-    ids: Strings
+    ids: Spans
     expressions: Strings
     west: Float64s
     south: Float64s
@@ -89,7 +91,7 @@ def columns_of(compiled: pa.RecordBatch) -> CompiledColumns:
     return CompiledColumns(
         frozen(seq.to_numpy()),
         frozen(is_subscribe.to_numpy(zero_copy_only=False)),
-        strings_of(ids),
+        spans_of(ids),
         strings_of(expressions),
         west,
         south,

@@ -123,9 +123,11 @@ class Registrar:
         self._count_out()
         if compiled.num_rows == 0:
             return Decided(empty(SEGMENT), nothing_rejected())
-        compiled, repeated = _sorted(compiled)
-        updates = columns_of(compiled)
-        verdicts = self.registry.apply(updates.seq, updates.is_subscribe, compiled.column("id"))
+        updates, repeated = columns_of(compiled), nothing_rejected()
+        if not _ascend(updates.seq):
+            compiled, repeated = _sorted(compiled)
+            updates = columns_of(compiled)
+        verdicts = self.registry.decide(updates.seq, updates.is_subscribe, updates.ids)
         ended, n_ended_bytes, n_unknown = self.registry.ended_by(updates.seq, verdicts)
         begun, begun_postings, n_begun_bytes = self._begin(updates)
         ended_postings = self._end(ended.versions)
@@ -352,8 +354,6 @@ def _restored(registry: Registry, segment: pa.RecordBatch) -> Int64s:
 def _sorted(compiled: pa.RecordBatch) -> tuple[pa.RecordBatch, pa.RecordBatch]:
     """Order updates by seq and reject those that repeat one."""
     seq = compiled.column("seq").to_numpy()
-    if _ascend(frozen(seq)):
-        return compiled, nothing_rejected()
     if not np.all(seq[1:] >= seq[:-1]):
         compiled = compiled.take(pa.array(np.argsort(seq, kind="stable")))
         seq = compiled.column("seq").to_numpy()
