@@ -18,6 +18,7 @@ from ps2stream.arrow import (
     copy_bytes,
     is_valid,
     nested_of,
+    numbers_of,
     pick,
     spans_of,
     string_array,
@@ -148,3 +149,12 @@ def test_nested_lists_are_those_of_a_slice(rows: list[list[list[int]]], start: i
     values = as_column(nested.values, pa.int64())
     again = as_lists(kind, nested.outer, as_lists(kind.value_type, nested.inner, values))
     assert again.to_pylist() == rows[start : start + n]
+
+
+@pytest.mark.parametrize(("start", "n"), [(0, 4), (1, 2), (3, 1), (2, 0)])
+def test_numbers_are_those_of_a_slice_where_they_are_not_null(start: int, n: int) -> None:
+    numbers = pa.array([1.5, None, 2.5, 3.5]).slice(start, n)
+    viewed = numbers_of(numbers, np.float64)
+    assert not viewed.flags.writeable
+    valid = numbers.is_valid().to_pylist()
+    assert viewed[valid].tolist() == numbers.drop_null().to_pylist()

@@ -77,6 +77,7 @@ class Strings(NamedTuple):
 _STRING = pa.string()
 _NO_BYTES = frozen(np.empty(0, np.uint8))
 _NO_ROWS = frozen(np.zeros(1, np.int32))
+_NONE = {dtype: frozen(np.empty(0, dtype)) for dtype in (np.float64, np.int64)}
 _NO_LISTS = frozen(np.zeros(1, np.int64))
 
 
@@ -89,6 +90,16 @@ def strings_of(strings: pa.Array) -> Strings:
         _view(offsets, np.int32, n + 1, 4 * at) if n else _NO_ROWS,
         _bytes_of(validity) if strings.null_count else _NO_BYTES,
         at,
+    )
+
+
+def numbers_of(numbers: pa.Array, dtype: type[np.generic]) -> Array:
+    """View numbers as they lie in memory, with anything where one is null."""
+    n = len(numbers)
+    return (
+        _view(numbers.buffers()[1], dtype, n, np.dtype(dtype).itemsize * numbers.offset)
+        if n
+        else _NONE[dtype]
     )
 
 

@@ -19,7 +19,7 @@ import numpy as np
 import pyarrow as pa
 
 from ps2stream.arrays import Float64s, Int64s, frozen
-from ps2stream.arrow import large_lists, nested_of, pick, ragged_of
+from ps2stream.arrow import large_lists, nested_of, numbers_of, pick, ragged_of
 from ps2stream.kernels import kernel
 from ps2stream.matching.contract import FOREVER, Subscriptions
 from ps2stream.routing.layout import Postings
@@ -144,7 +144,8 @@ class Concerned(NamedTuple):
 
 def concerning(segment: pa.RecordBatch, worker: int) -> Concerned:
     """Pick what concerns a worker."""
-    change, seq_from, seq_to = (frozen(segment.column(number).to_numpy()) for number in range(3))
+    change = frozen(segment.column(0).to_numpy())
+    seq_from, seq_to = (numbers_of(segment.column(number), np.int64) for number in (1, 2))
     workers = ragged_of(segment.column(_WORKERS))
     out = np.empty((4, segment.num_rows), np.int64)
     n_dropped, n_stored, n_ended = _concerning(

@@ -20,6 +20,7 @@ from ps2stream.arrow import (
     as_lists,
     buffer_for,
     nested_of,
+    numbers_of,
     spans_of,
     string_array,
     strings_of,
@@ -87,9 +88,10 @@ class _Rows(NamedTuple):
 def columns_of(compiled: pa.RecordBatch) -> CompiledColumns:
     """View compiled updates."""
     seq, is_subscribe, ids, expressions, *corners, clauses = compiled.columns
-    west, south, east, north = (frozen(corner.to_numpy(zero_copy_only=False)) for corner in corners)
+    # Where one is null nothing begins, so nobody looks.
+    west, south, east, north = [numbers_of(corner, np.float64) for corner in corners]
     return CompiledColumns(
-        frozen(seq.to_numpy()),
+        numbers_of(seq, np.int64),
         frozen(is_subscribe.to_numpy(zero_copy_only=False)),
         spans_of(ids),
         strings_of(expressions),
