@@ -21,14 +21,18 @@ from ps2stream.arrow import (
     concat,
     copy_bytes,
     copy_string,
+    is_valid,
     list_values,
     lists_of,
+    nested_of,
+    numbers_of,
     offsets_of,
     pick,
     raw_spans_of,
     read_batch,
     spans_of,
     string_array,
+    strings_of,
     take_strings,
     taken,
     views_of,
@@ -230,3 +234,42 @@ def test_numbers_and_lists_are_what_they_were_before() -> None:
     lists = lists_of(pa.large_list(pa.uint64()), np.array([0, 0, 2, 3]), values)
     lists.validate(full=True)
     assert lists.to_pylist() == [[], [1, 2], [3]]
+
+
+@given(
+    st.lists(st.one_of(st.none(), st.text(max_size=3)), max_size=20), st.integers(0, 20), st.integers(0, 20)
+)
+def test_strings_are_those_of_a_slice_with_its_nulls(rows: list[str | None], start: int, n: int) -> None:
+    strings = strings_of(pa.array(rows, pa.string()).slice(start, n))
+    found = [
+        strings.data[strings.offsets[row] : strings.offsets[row + 1]].tobytes().decode()
+        if is_valid(strings.bits, strings.first_bit + row)
+        else None
+        for row in range(len(strings.offsets) - 1)
+    ]
+    assert found == rows[start : start + n]
+
+
+@given(
+    st.lists(st.lists(st.lists(st.integers(0, 9), max_size=3), max_size=3), max_size=9),
+    st.integers(0, 9),
+    st.integers(0, 9),
+)
+def test_nested_lists_are_those_of_a_slice(rows: list[list[list[int]]], start: int, n: int) -> None:
+    kind = pa.large_list(pa.large_list(pa.int64()))
+    nested = nested_of(pa.array(rows, kind).slice(start, n))
+    assert nested.outer[0] == nested.inner[0] == 0
+    assert len(nested.values) == nested.inner[-1]
+    assert len(nested.inner) == nested.outer[-1] + 1
+    values = array_of(nested.values, pa.int64())
+    again = lists_of(kind, nested.outer, lists_of(kind.value_type, nested.inner, values))
+    assert again.to_pylist() == rows[start : start + n]
+
+
+@pytest.mark.parametrize(("start", "n"), [(0, 4), (1, 2), (3, 1), (2, 0)])
+def test_numbers_are_those_of_a_slice_where_they_are_not_null(start: int, n: int) -> None:
+    numbers = pa.array([1.5, None, 2.5, 3.5]).slice(start, n)
+    viewed = numbers_of(numbers, np.float64)
+    assert not viewed.flags.writeable
+    valid = numbers.is_valid().to_pylist()
+    assert viewed[valid].tolist() == numbers.drop_null().to_pylist()

@@ -132,6 +132,93 @@ def ragged_of(lists: pa.Array, flat: bool = True) -> Ragged:
     return Ragged(values.to_numpy(zero_copy_only=True) if flat else values, shifted)
 
 
+class Strings(NamedTuple):
+    """A string column as it lies in memory: row ``i`` is ``data[offsets[i]:offsets[i + 1]]``, all read-only.
+
+    ``bits`` say which rows are not null, from bit ``first_bit`` on; there are none where no row is null.
+    """
+
+    data: UInt8s
+    offsets: Int32s
+    bits: UInt8s
+    first_bit: int
+
+
+_STRING = pa.string()
+_NO_BYTES = frozen(np.empty(0, np.uint8))
+_NO_ROWS = frozen(np.zeros(1, np.int32))
+_NONE: dict[type[np.generic], Array] = {dtype: frozen(np.empty(0, dtype)) for dtype in (np.float64, np.int64)}
+_NO_LISTS = frozen(np.zeros(1, np.int64))
+
+
+def strings_of(strings: pa.Array) -> Strings:
+    """View a string array without a look at its rows; kernels tell nulls by :func:`is_valid`."""
+    validity, offsets, data = strings.buffers()
+    n, at = len(strings), strings.offset
+    return Strings(
+        _bytes_of(data),
+        _view(offsets, np.int32, n + 1, 4 * at) if n else _NO_ROWS,
+        _bytes_of(validity) if strings.null_count else _NO_BYTES,
+        at,
+    )
+
+
+def numbers_of(numbers: pa.Array, dtype: type[np.generic]) -> Array:
+    """View numbers as they lie in memory, with anything where one is null."""
+    n = len(numbers)
+    return (
+        _view(numbers.buffers()[1], dtype, n, np.dtype(dtype).itemsize * numbers.offset)
+        if n
+        else _NONE[dtype]
+    )
+
+
+def _bytes_of(buffer: pa.Buffer | None) -> UInt8s:
+    return _view(buffer, np.uint8, -1, 0) if buffer is not None and buffer.size else _NO_BYTES
+
+
+def _view(buffer: pa.Buffer, dtype: type[np.generic], n: int, offset: int) -> Array:
+    view = np.frombuffer(buffer, dtype, n, offset)
+    view.flags.writeable = False  # as in spans
+    return view
+
+
+@kernel
+def is_valid(bits: UInt8s, at: int) -> bool:
+    """Say whether a bit of a column's validity is set; without bits all are."""
+    return len(bits) == 0 or signed(bits[at >> 3]) >> (at & 7) & 1 != 0
+
+
+class Nested(NamedTuple):
+    """Lists of lists: row ``i`` has the lists ``outer[i]`` to ``outer[i + 1]``, list ``j`` likewise.
+
+    Offsets begin at 0, whatever slice it is; all is read-only.
+    """
+
+    outer: Int64s
+    inner: Int64s
+    values: Array
+
+
+def nested_of(lists: pa.Array) -> Nested:
+    """View large lists of large lists of numbers, without nulls."""
+    outer, lists = _offsets_of(lists)
+    inner, values = _offsets_of(lists)
+    return Nested(outer, inner, frozen(values.to_numpy()))
+
+
+def _offsets_of(lists: pa.Array) -> tuple[Int64s, pa.Array]:
+    """Return the offsets of lists and what they hold."""
+    n, values = len(lists), lists.values
+    if n == 0:
+        return _NO_LISTS, values[:0]
+    offsets = _view(lists.buffers()[1], np.int64, n + 1, 8 * lists.offset)
+    first, last = int(offsets[0]), int(offsets[-1])
+    if first == 0 and last == len(values):
+        return offsets, values
+    return frozen(offsets - first), values.slice(first, last - first)
+
+
 class Spans(NamedTuple):
     """Row ``i`` is the bytes ``data[offsets[i]:offsets[i + 1]]``; both arrays are read-only."""
 
@@ -238,12 +325,23 @@ def buffer_for(n_bytes: int) -> UInt8s:
     return np.empty(n_bytes + COPY_MARGIN if 0 <= n_bytes <= MOST_BYTES else 0, np.uint8)
 
 
-def string_array(offsets: Int32s, data: UInt8s, n_bytes: int) -> pa.Array:
-    """View offsets and bytes as an array of strings."""
+def string_buffer(n_bytes: int) -> UInt8s:
+    """Return such a buffer, or raise."""
+    _check_fits(n_bytes)
+    return buffer_for(n_bytes)
+
+
+def string_array(offsets: Int32s, data: UInt8s, n_bytes: int, bits: UInt8s | None = None) -> pa.Array:
+    """View offsets and bytes as an array of strings; ``bits`` say which are not null, if any is."""
+    _check_fits(n_bytes)
+    validity = None if bits is None else pa.py_buffer(bits)
+    buffers = [validity, pa.py_buffer(offsets), pa.py_buffer(data[:n_bytes])]
+    return pa.Array.from_buffers(_STRING, len(offsets) - 1, buffers)
+
+
+def _check_fits(n_bytes: int) -> None:
     if n_bytes > MOST_BYTES:
         raise StateError(
-            f"the ids of one batch of matches must fit into {MOST_BYTES:,} bytes; "
+            f"the strings of one batch must fit into {MOST_BYTES:,} bytes; "
             f"{n_bytes:,} were needed; use smaller batches"
         )
-    data = data[:n_bytes]
-    return pa.StringArray.from_buffers(len(offsets) - 1, pa.py_buffer(offsets), pa.py_buffer(data))

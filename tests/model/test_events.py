@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
 import pytest
 from hypothesis import given, settings
@@ -151,9 +150,8 @@ def test_a_bad_update_is_rejected_with_its_reason_and_the_others_go_on(
     batch = events({**SUBSCRIBED, "seq": 1}, {**row, "seq": 2, **change}, {**UNSUBSCRIBED, "seq": 3})
     valid, rejected = check_updates(split(batch)[1])
     assert valid.seq.tolist() == [1, 3]
-    assert valid.is_subscribe.tolist() == [True, False]
-    assert valid.bounds[:4].tolist() == [-1.0, -2.0, 3.0, 4.0]
-    assert np.isnan(valid.bounds[4:]).all()
+    assert valid.is_subscribe.to_pylist() == [True, False]
+    assert [corner[0].as_py() for corner in valid.corners] == [-1.0, -2.0, 3.0, 4.0]
     bad = {**row, **change}
     assert rejected.to_pylist() == [{"seq": 2, "op": bad["op"], "id": bad["id"], "reason": reason}]
 
@@ -186,7 +184,7 @@ def test_batches_of_nothing_are_valid() -> None:
     assert updates.schema == UPDATES
     assert len(check_publications(publications)[0].seq) == 0
     checked, rejected = check_updates(updates)
-    assert len(checked.seq) == len(checked.bounds) == 0
+    assert len(checked.seq) == len(checked.spans.data) == 0
     assert rejected.schema == REJECTED
 
 

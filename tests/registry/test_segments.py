@@ -22,6 +22,7 @@ from ps2stream.registry.segments import (
     begin_rows,
     bounds_of,
     changes,
+    concerning,
     move_rows,
     rows_of,
     subscriptions_of,
@@ -63,6 +64,14 @@ def test_a_slice_of_a_segment_is_read_like_a_segment(drawn: list[Row], data: st.
         assert rows_of(segment, worker).tolist() == [
             i for i, row in enumerate(part) if worker in row["workers"]
         ]
+        concerned = concerning(segment, worker)
+        mine = [(row, each) for row, each in enumerate(part) if worker in each["workers"]]
+        dropped = [each["seq_from"] for _, each in mine if each["change"] == DROP]
+        assert concerned.dropped.tolist() == dropped
+        assert concerned.stored.tolist() == [row for row, each in mine if each["change"] in (BEGIN, MOVE)]
+        ends = [(each["seq_from"], each["seq_to"]) for _, each in mine if each["change"] == END]
+        assert list(zip(concerned.ended.tolist(), concerned.seq_to.tolist(), strict=True)) == ends
+        assert concerned.n_rows == len(mine)
     names = ("min_lon", "min_lat", "max_lon", "max_lat")
     assert bounds_of(segment).tolist() == [row[name] for row in part for name in names]
     subs = subscriptions_of(segment)

@@ -20,7 +20,6 @@ from ps2stream.errors import StateError
 from ps2stream.matching.compact import copy_lists, copy_records, count_lists, plan_moves
 from ps2stream.matching.contract import (
     CELL_COUNTERS,
-    FOREVER,
     Found,
     IndexCounts,
     IndexSettings,
@@ -28,7 +27,7 @@ from ps2stream.matching.contract import (
     Subscriptions,
     joined,
 )
-from ps2stream.matching.insert import drop, end, insert, recount_cells, sum_cells
+from ps2stream.matching.insert import NOT_BEGUN, drop, end, insert, recount_cells, sum_cells
 from ps2stream.matching.layout import (
     DTYPES,
     FINER_LEVELS,
@@ -53,14 +52,7 @@ from ps2stream.matching.layout import (
 )
 from ps2stream.matching.lists import LENGTH, LIST, list_table_size, move_lists
 from ps2stream.matching.probe import probe
-from ps2stream.matching.records import (
-    SHORT_CLAUSES,
-    SHORT_TERMS,
-    TERMS,
-    n_words_of,
-    unpack,
-    views_of,
-)
+from ps2stream.matching.records import n_words_of, needed_for, unpack, views_of
 from ps2stream.matching.seq_map import find_records, is_map_full, map_size, refill_seq_map
 from ps2stream.model.space import Grid
 
@@ -82,6 +74,8 @@ class GI2:
         # Both as kernels take them: the first with the levels that lists are divided by.
         self._grids = settings.grid.finer(FINER_LEVELS), settings.counters
         self._found = Found(np.empty(4096, np.int64), np.empty(4096, np.int64))
+        # As kernels take them: the first with the levels that lists are divided by.
+        self._grids = settings.grid.finer(FINER_LEVELS), settings.counters
 
     @classmethod
     def create(cls, settings: IndexSettings, storage: Storage | None = None, n_subs: int = 1024) -> GI2:
@@ -106,14 +100,17 @@ class GI2:
         rows = np.arange(len(subs.seq_from)) if rows is None else rows
         if not len(rows):
             return
-        self._reserve(subs, rows)
         position = 0
         limits = (self.settings.max_cells, self.settings.split_at)
         while True:
             position = insert(self._arrays, self._grids, limits, subs, rows, position)
             if position == len(rows):
                 return
-            self._make_room_for_postings()
+            if position == NOT_BEGUN:
+                self._reserve(subs, rows)
+                position = 0
+            else:
+                self._make_room_for_postings()
 
     def end(self, seq_from: Int64s, seq_to: Int64s) -> int:
         """End subscriptions; return how many of them are stored here."""
@@ -229,13 +226,10 @@ class GI2:
     def _reserve(self, subs: Subscriptions, rows: Int64s) -> None:
         """Make capacity for everything but postings and lists, whose number is not known yet."""
         head = self._arrays.head
-        first, last = subs.clause_offsets[rows], subs.clause_offsets[rows + 1]
-        n_terms = subs.term_offsets[last] - subs.term_offsets[first]
-        is_long = (last - first > SHORT_CLAUSES) | (n_terms > SHORT_TERMS)
-        n_words = int(n_terms.sum() + (last - first)[is_long].sum()) + TERMS * len(rows)
+        n_words, n_ends = needed_for(subs, rows)
         n_positions = len(self._arrays.records)
         self._grow("records", int(head[N_WORDS]) + n_words)
-        self._grow("ends", 2 * (int(head[N_ENDS]) + int(np.count_nonzero(subs.seq_to[rows] != FOREVER))))
+        self._grow("ends", 2 * (int(head[N_ENDS]) + n_ends))
         n_records = int(head[N_RECORDS]) + len(rows)
         is_full = is_map_full(n_records, len(self._arrays.map_record))
         # How many bits an entry has for the position depends on how many positions there are.

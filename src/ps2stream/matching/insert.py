@@ -12,6 +12,7 @@ from ps2stream.matching.layout import (
     LAST_RECORD,
     LEVELS,
     N_ENDED,
+    N_ENDS,
     N_RECORDS,
     N_WORDS,
     PENDING,
@@ -23,6 +24,7 @@ from ps2stream.matching.records import (
     REGION,
     Records,
     is_live,
+    needed_for,
     next_record,
     seqs_at,
     set_end,
@@ -31,11 +33,13 @@ from ps2stream.matching.records import (
     views_of,
     write_record,
 )
-from ps2stream.matching.seq_map import find_seq, prefetch_seq, record_at, set_record
+from ps2stream.matching.seq_map import find_seq, is_map_full, prefetch_seq, record_at, set_record
 from ps2stream.model.space import NO_LIMIT, Grid, cell_seed, cover
 
 #: This many subscriptions ahead the memory they will need is prefetched.
 _AHEAD = 8
+#: Instead of a position: nothing was done for lack of capacity.
+NOT_BEGUN = -1
 
 
 @kernel
@@ -105,10 +109,10 @@ def insert(
 ) -> int:
     """Insert the subscriptions ``rows[start:]``; return the position of the first not yet done.
 
-    ``limits`` are the most cells of a region and the length of lists that are divided. Where postings or
-    lists are full it stops, and the next call posts that subscription again from its start
-    (``head[PENDING]``), which adds what is missing. A subscription that is already there is left
-    alone: inserting twice changes nothing.
+    ``limits`` are the most cells of a region and the length of lists that are divided. Where anything else
+    lacks capacity, it does not begin. Where postings or lists are full it stops, and the next call posts that
+    subscription again from its start (``head[PENDING]``), which adds what is missing. A subscription that is
+    already there is left alone: inserting twice changes nothing.
     """
     grid, counters = grids
     max_cells = limits[0]
@@ -117,6 +121,8 @@ def insert(
     lists = Lists(head, arrays.list_table, arrays.postings)
     cells = (arrays.cell_subscriptions, arrays.cell_bytes)
     scratch = np.empty(3 * (FINER_LEVELS + 3), np.int64)
+    if start == 0 and not _has_capacity(arrays, subs, rows):
+        return NOT_BEGUN
     # It may be of an earlier insert, which found no capacity and was given up.
     if head[PENDING] and not _post_last(lists, records, grid, limits, scratch):
         return start
@@ -141,6 +147,18 @@ def insert(
         if not _post_last(lists, records, grid, limits, scratch):
             return position
     return len(rows)
+
+
+@kernel
+def _has_capacity(arrays: GI2Arrays, subs: Subscriptions, rows: Int64s) -> bool:
+    """Say whether all but postings and lists, whose number is not known yet, have capacity."""
+    head = arrays.head
+    n_words, n_ends = needed_for(subs, rows)
+    return (
+        head[N_WORDS] + n_words <= len(arrays.records)
+        and 2 * (head[N_ENDS] + n_ends) <= len(arrays.ends)
+        and not is_map_full(head[N_RECORDS] + len(rows), len(arrays.map_record))
+    )
 
 
 @kernel

@@ -140,6 +140,21 @@ def write_record(records: Records, record: int, subs: Subscriptions, row: int) -
 
 
 @kernel
+def needed_for(subs: Subscriptions, rows: Int64s) -> tuple[int, int]:
+    """Return how many words and how many ends some subscriptions take."""
+    n_words = TERMS * len(rows)
+    n_ends = 0
+    for row in rows:
+        first, last = subs.clause_offsets[row], subs.clause_offsets[row + 1]
+        n_terms = subs.term_offsets[last] - subs.term_offsets[first]
+        # More words than it takes where it has many terms and none of its clauses is long.
+        is_long = last - first > SHORT_CLAUSES or n_terms > SHORT_TERMS
+        n_words += n_terms + (last - first if is_long else 0)
+        n_ends += int(subs.seq_to[row] != FOREVER)
+    return n_words, n_ends
+
+
+@kernel
 def size_at(words: UInt64s, record: int) -> int:
     """Count the bytes of a subscription when it is moved: seqs, region, clauses and terms (S_g)."""
     size = 48

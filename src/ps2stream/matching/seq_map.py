@@ -17,6 +17,8 @@ from ps2stream.model.space import mix
 
 _HALF = np.uint64(32)
 _FULL_PERCENT = 80
+#: This many records ahead the slots they go to are prefetched.
+_AHEAD = 16
 
 
 def map_size(n_records: int) -> int:
@@ -24,6 +26,7 @@ def map_size(n_records: int) -> int:
     return n_records * 125 // _FULL_PERCENT + 16
 
 
+@kernel
 def is_map_full(n_records: int, size: int) -> bool:
     return 100 * n_records > _FULL_PERCENT * size
 
@@ -90,10 +93,25 @@ def find_records(map_record: UInt32s, records: Records, seqs: Int64s) -> Int64s:
 
 @kernel
 def refill_seq_map(head: Int64s, records: Records, map_record: UInt32s) -> None:
-    """Enter every subscription into an empty map."""
-    record = 0
-    for _ in range(head[N_RECORDS]):
+    """Enter every subscription into an empty map.
+
+    Each is there once, so any free slot will do and no other record has to be looked at.
+    """
+    bits = _position_bits(records)
+    ahead = record = 0
+    for number in range(head[N_RECORDS] + _AHEAD):
+        if number < head[N_RECORDS]:
+            if not is_gone(records, ahead):
+                prefetch_seq(map_record, seqs_at(records, ahead)[0])
+            ahead = next_record(records.words, ahead)
+        if number < _AHEAD:
+            continue
         if not is_gone(records, record):
-            seq = seqs_at(records, record)[0]
-            set_record(map_record, records, find_seq(map_record, records, seq), seq, record)
+            hashed = mix(np.uint64(seqs_at(records, record)[0]))
+            slot = signed((hashed >> _HALF) * np.uint64(len(map_record)) >> _HALF)
+            while map_record[slot] != 0:
+                slot += 1
+                if slot == len(map_record):
+                    slot = 0
+            map_record[slot] = (signed(hashed) & ((1 << (32 - bits)) - 1)) << bits | (record + 1)
         record = next_record(records.words, record)

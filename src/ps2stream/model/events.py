@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ps2stream.arrays import Array, Float64s, Int64s, frozen
-from ps2stream.arrow import offsets_of
+from ps2stream.arrow import Spans, offsets_of, spans_of, strings_of
 from ps2stream.errors import EXCERPT, SchemaError, quoted
 from ps2stream.kernels import kernel
 from ps2stream.model.limits import MAX_ID_BYTES, MAX_TEXT_BYTES, check_n_bytes, max_bytes
@@ -28,16 +28,15 @@ from ps2stream.model.schemas import (
     PUBLISH,
     REJECTED,
     SUBSCRIBE,
-    UNSUBSCRIBE,
     UPDATES,
     empty,
 )
 from ps2stream.model.space import MAX_LAT, MAX_LON, check_point, check_region
+from ps2stream.model.update_checks import UpdateColumns, check, room_for
 
 _Mask = npt.NDArray[np.bool_]
 _NOTHING_REJECTED = empty(REJECTED)
-_SUBSCRIBE, _UNSUBSCRIBE = pa.scalar(SUBSCRIBE), pa.scalar(UNSUBSCRIBE)
-_BOUNDS = np.array([MAX_LON, MAX_LAT, MAX_LON, MAX_LAT])
+_BOOL = pa.bool_()
 
 
 class Publications(NamedTuple):
@@ -53,11 +52,13 @@ class Publications(NamedTuple):
 class Updates(NamedTuple):
     """Valid subscribe and unsubscribe events, in columns; expressions are not parsed yet."""
 
-    seq: Int64s
-    is_subscribe: _Mask
+    seq: pa.Array
+    is_subscribe: pa.Array
     ids: pa.Array
     expressions: pa.Array
-    bounds: Float64s  # four a row: min_lon, min_lat, max_lon, max_lat; NaN for unsubscribe
+    corners: list[pa.Array]  # min_lon, min_lat, max_lon, max_lat; anything for unsubscribe
+    begins: Int64s  # the rows that subscribe
+    spans: Spans  # their expressions
 
 
 def conform(events: pa.Table | pa.RecordBatch, schema: pa.Schema = EVENTS, where: str = "events") -> Any:
@@ -223,27 +224,38 @@ def _mark_bad(
 
 def check_updates(batch: pa.RecordBatch) -> tuple[Updates, pa.RecordBatch]:
     """Part the valid subscribe and unsubscribe events of a batch from the rejected ones."""
-    is_subscribe, is_unsubscribe = (_equal(batch.column("op"), op) for op in (_SUBSCRIBE, _UNSUBSCRIBE))
-    corners = [_floats(batch.column(name)) for name in ("min_lon", "min_lat", "max_lon", "max_lat")]
-    bounds = np.column_stack(corners) if batch.num_rows else np.empty((0, 4))
-    bad_region = _out_of(bounds, _BOUNDS).any(axis=1) | (bounds[:, 1] > bounds[:, 3])
-    n_bytes = _n_bytes(batch.column("expression"))
-    bad_expression = _is_bad(batch, "expression", n_bytes, least=0)
-    bad = ~(is_subscribe | is_unsubscribe) | _is_bad(batch, "id", _n_bytes(batch.column("id")))
-    bad |= is_subscribe & (bad_region | bad_expression)
-    expressions = batch.column("expression")
-    if (~is_subscribe & (n_bytes >= 0)).any():
+    rejected = nothing_rejected()
+    updates, is_bad = _checked(batch)
+    if is_bad is not None:
+        reasons = {int(row): _why_not_update(batch, int(row)) for row in np.flatnonzero(is_bad)}
+        rejected = rejection(batch, reasons)
+        updates, _ = _checked(batch.filter(pa.array(~is_bad)))
+    return updates, rejected
+
+
+def _checked(batch: pa.RecordBatch) -> tuple[Updates, _Mask | None]:
+    """Check updates; return also which are bad, or None if none is."""
+    ids, expressions = batch.column("id"), batch.column("expression")
+    corners = [batch.column(name) for name in ("min_lon", "min_lat", "max_lon", "max_lat")]
+    strings = strings_of(expressions)
+    floats = [frozen(_floats(corner)) for corner in corners]
+    columns = UpdateColumns(strings_of(batch.column("op")), strings_of(ids), strings, *floats)
+    n = batch.num_rows
+    found = room_for(n)
+    n_bad, n_begins, n_idle, n_between = check(columns, found)
+    is_subscribe, begins = found.is_subscribe[:n], found.begins[:n_begins]
+    if n_idle:
         # Of an unsubscribe nothing was checked here, so nothing of it goes on.
         expressions = pc.if_else(pa.array(is_subscribe), expressions, pa.scalar(None, pa.string()))
-    rejected = nothing_rejected()
-    if bad.any():
-        reasons = {int(row): _why_not_update(batch, int(row)) for row in np.flatnonzero(bad)}
-        rejected = rejection(batch, reasons)
-        batch, expressions = batch.filter(pa.array(~bad)), expressions.filter(pa.array(~bad))
-        is_subscribe, bounds = is_subscribe[~bad], bounds[~bad]
-    bounds = np.ascontiguousarray(bounds).reshape(-1)
-    seq, ids = batch.column("seq").to_numpy(), batch.column("id")
-    return Updates(seq, is_subscribe, ids, expressions, bounds), rejected
+    if n_between:
+        spans = spans_of(expressions.take(pa.array(begins)))
+    else:
+        ends = found.ends[: n_begins + 1]
+        first = int(ends[0])
+        spans = Spans(strings.data[first : int(ends[-1])], frozen(ends - first))
+    flags = pa.Array.from_buffers(_BOOL, n, [None, pa.py_buffer(found.subscribe_bits)])
+    updates = Updates(batch.column("seq"), flags, ids, expressions, corners, begins, spans)
+    return updates, found.is_bad[:n] if n_bad else None
 
 
 def rejection(batch: pa.RecordBatch, reasons: dict[int, str], op: str | None = None) -> pa.RecordBatch:
@@ -278,18 +290,9 @@ def _floats(column: pa.Array) -> Float64s:
     return values
 
 
-def _out_of(values: Float64s, bound: float | Float64s) -> _Mask:
+def _out_of(values: Float64s, bound: float) -> _Mask:
     # Written so that NaN, for which every comparison is false, counts as out.
     mask: _Mask = ~(np.abs(values) <= bound)
-    return mask
-
-
-def _equal(strings: pa.Array, wanted: pa.Scalar) -> _Mask:
-    # What replaces nulls takes longer than to compare, also where there are none.
-    are_equal = pc.equal(strings, wanted)
-    mask: _Mask = (are_equal.fill_null(False) if are_equal.null_count else are_equal).to_numpy(
-        zero_copy_only=False
-    )
     return mask
 
 

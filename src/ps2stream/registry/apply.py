@@ -7,9 +7,12 @@ from typing import NamedTuple
 import numpy as np
 
 from ps2stream.arrays import Int64s, UInt8s, UInt32s, UInt64s
+from ps2stream.arrow import COPY_MARGIN
 from ps2stream.kernels import kernel, prefetch, signed
 from ps2stream.matching.contract import FOREVER
+from ps2stream.model.schemas import BEFORE_ALL_SEQS
 from ps2stream.registry.layout import (
+    INTERVAL_BITS,
     N_ENDED,
     N_ID_BYTES,
     N_IDS,
@@ -18,7 +21,14 @@ from ps2stream.registry.layout import (
     RegistryArrays,
     Verdicts,
 )
+from ps2stream.registry.naming import extend_directory
 from ps2stream.text.hashing import xxh64
+
+#: What came of a call: all is done, or something is missing.
+DONE, OUT_OF_ORDER, NO_CAPACITY, NO_DIRECTORY = range(4)
+#: Up to this many intervals the directory may have; beyond, one for this many versions.
+_FEW_INTERVALS = 1024
+_VERSIONS_PER_INTERVAL = 16
 
 #: How many updates ahead slots of the map are asked for.
 _AHEAD = 12
@@ -75,8 +85,64 @@ def _prefetch_slot(ids: IdMap, key: np.uint64) -> None:
 
 
 @kernel
-def apply(arrays: RegistryArrays, updates: IdUpdates, verdicts: Verdicts) -> None:
-    """Begin and end versions; the caller grew the arrays and fills in regions and postings."""
+def apply(arrays: RegistryArrays, updates: IdUpdates, verdicts: Verdicts) -> int:
+    """Begin and end versions and enter them into the directory; regions and postings are to follow.
+
+    Return what is missing before that can be done (nothing is changed then), or that only the directory is.
+    """
+    head, first = arrays.head, arrays.head[N_VERSIONS]
+    n_new = _count_new(arrays, updates)
+    if n_new < 0:
+        return OUT_OF_ORDER
+    if not _has_capacity(arrays, first + n_new, len(updates.id_data)):
+        return NO_CAPACITY
+    _decide(arrays, updates, verdicts)
+    if n_new == 0:
+        return DONE
+    span = arrays.names[2 * (head[N_VERSIONS] - 1)] - arrays.names[0]
+    # A span that no signed number holds is for those who reckon with larger ones.
+    last = span >> head[INTERVAL_BITS]
+    if span < 0 or last >= most_intervals(head[N_VERSIONS]) or last >= len(arrays.directory):
+        return NO_DIRECTORY
+    extend_directory(arrays, first)
+    return DONE
+
+
+@kernel
+def most_intervals(n_versions: int) -> int:
+    """Return how many intervals the directory of so many versions may have."""
+    return max(_FEW_INTERVALS, n_versions // _VERSIONS_PER_INTERVAL)
+
+
+@kernel
+def _count_new(arrays: RegistryArrays, updates: IdUpdates) -> int:
+    """Count the versions that begin; -1 unless each has a later seq than all before."""
+    n, n_versions = 0, arrays.head[N_VERSIONS]
+    newest = arrays.names[2 * (n_versions - 1)] if n_versions else BEFORE_ALL_SEQS
+    for row in range(len(updates.seq)):
+        if updates.is_subscribe[row]:
+            if updates.seq[row] <= newest:
+                return -1
+            newest = updates.seq[row]
+            n += 1
+    return n
+
+
+@kernel
+def _has_capacity(arrays: RegistryArrays, n_versions: int, n_id_bytes: int) -> bool:
+    """Say whether everything but postings and the directory has capacity."""
+    return (
+        2 * (n_versions + 1) <= len(arrays.names)
+        and n_versions <= len(arrays.seq_to)
+        and n_versions < len(arrays.posting_offsets)
+        and 4 * n_versions <= len(arrays.bounds)
+        and arrays.head[N_ID_BYTES] + n_id_bytes + COPY_MARGIN <= len(arrays.id_data)
+        and 10 * n_versions <= 7 * len(arrays.map_hash)
+    )
+
+
+@kernel
+def _decide(arrays: RegistryArrays, updates: IdUpdates, verdicts: Verdicts) -> None:
     ids, seq_to = id_map_of(arrays), arrays.seq_to
     keys, offsets, data = updates.id_hash, updates.id_offsets, updates.id_data
     head = arrays.head

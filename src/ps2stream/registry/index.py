@@ -6,21 +6,31 @@ import numpy as np
 import pyarrow as pa
 
 from ps2stream.arrays import (
+    Flags,
     Float64s,
     HeapStorage,
     Int64s,
     MappedStorage,
     Storage,
+    UInt8s,
     create_struct,
     frozen,
     n_bytes,
     open_struct,
 )
-from ps2stream.arrow import COPY_MARGIN, spans_of, string_array
+from ps2stream.arrow import COPY_MARGIN, Spans, spans_of, string_array
 from ps2stream.errors import StateError
 from ps2stream.matching.contract import FOREVER
 from ps2stream.model.schemas import BEFORE_ALL_SEQS
-from ps2stream.registry.apply import apply, hash_ids, refill_id_map
+from ps2stream.registry.apply import (
+    NO_CAPACITY,
+    NO_DIRECTORY,
+    OUT_OF_ORDER,
+    apply,
+    hash_ids,
+    most_intervals,
+    refill_id_map,
+)
 from ps2stream.registry.layout import (
     DTYPES,
     INITIAL_SIZES,
@@ -36,11 +46,8 @@ from ps2stream.registry.layout import (
     needed_sizes,
 )
 from ps2stream.registry.naming import directory_of, extend_directory, find_versions, name_seqs
+from ps2stream.registry.versions import Described, Ended, describe, ended_by, postings_of
 from ps2stream.routing.layout import Postings
-
-#: Up to this many intervals the directory may have; beyond, one for this many versions.
-_FEW_INTERVALS = 1024
-_VERSIONS_PER_INTERVAL = 16
 
 
 class Registry:
@@ -77,51 +84,60 @@ class Registry:
 
         Regions and postings of the new versions follow by :meth:`describe`.
         """
-        begun = seq[is_subscribe]
-        n_new = len(begun)
+        return self.decide(frozen(seq), frozen(is_subscribe), spans_of(ids))
+
+    def decide(self, seq: Int64s, is_subscribe: Flags, spans: Spans) -> Verdicts:
+        """Do the same with arrays that are read-only."""
+        hashes = np.empty(len(seq), np.uint64)
+        hash_ids(spans.data, spans.offsets, hashes)
+        updates = IdUpdates(seq, is_subscribe, spans.offsets, spans.data, hashes)
+        first = int(self._arrays.head[N_VERSIONS])
+        verdicts = Verdicts(np.empty(len(seq), np.bool_), np.empty(len(seq), np.int64))
+        outcome = apply(self._arrays, updates, verdicts)
+        if outcome == OUT_OF_ORDER:
+            self._refuse(seq[is_subscribe])
+        if outcome == NO_CAPACITY:
+            self._reserve(first + int(np.count_nonzero(is_subscribe)), len(spans.data))
+            outcome = apply(self._arrays, updates, verdicts)
+        if outcome == NO_DIRECTORY:
+            self._extend_directory(first)
+        return verdicts
+
+    def _refuse(self, begun: Int64s) -> None:
         # A log that is out of order would lead the directory astray, and kernels check nothing.
-        if n_new and (begun[0] <= self.newest_seq() or np.any(begun[1:] <= begun[:-1])):
-            raise StateError(
-                f"subscriptions must begin in the order of their seqs, after {self.newest_seq()}; "
-                f"got {n_new:,} from {begun.min()} to {begun.max()}"
-            )
-        updates = _id_updates(seq, is_subscribe, ids)
-        head = self._arrays.head
-        first = int(head[N_VERSIONS])
-        n_versions = first + n_new
+        raise StateError(
+            f"subscriptions must begin in the order of their seqs, after {self.newest_seq()}; "
+            f"got {len(begun):,} from {begun.min()} to {begun.max()}"
+        )
+
+    def _reserve(self, n_versions: int, n_id_bytes: int) -> None:
         self._grow("names", 2 * (n_versions + 1))
         self._grow("seq_to", n_versions)
         self._grow("posting_offsets", n_versions + 1)
         self._grow("bounds", 4 * n_versions)
-        self._grow("id_data", int(head[N_ID_BYTES]) + len(updates.id_data) + COPY_MARGIN)
+        self._grow("id_data", int(self._arrays.head[N_ID_BYTES]) + n_id_bytes + COPY_MARGIN)
         self._reserve_map(n_versions)
-        verdicts = Verdicts(np.empty(len(seq), np.bool_), np.empty(len(seq), np.int64))
-        apply(self._arrays, updates, verdicts)
-        self._extend_directory(first)
-        return verdicts
 
     def describe(self, postings: Postings) -> None:
         """Add the regions and posting terms of the newest versions, in their order."""
-        n = len(postings.offsets) - 1
-        arrays = self._arrays
-        last = int(arrays.head[N_VERSIONS])
-        first = last - n
-        n_terms = int(arrays.head[N_POSTINGS])
-        self._grow("posting_terms", n_terms + len(postings.terms))
-        arrays = self._arrays
-        arrays.bounds[4 * first : 4 * last] = postings.bounds
-        arrays.posting_offsets[first + 1 : last + 1] = n_terms + postings.offsets[1:]
-        arrays.posting_terms[n_terms : n_terms + len(postings.terms)] = postings.terms
-        arrays.head[N_POSTINGS] = n_terms + len(postings.terms)
+        postings = Postings(*map(frozen, postings))
+        while not describe(self._arrays, postings):
+            self._grow("posting_terms", int(self._arrays.head[N_POSTINGS]) + len(postings.terms))
 
     def postings(self, versions: Int64s) -> Postings:
         """Return regions and posting terms of versions, to route their ends as their begins."""
         arrays = self._arrays
-        bounds = self.bounds(versions)
-        starts, stops = arrays.posting_offsets[versions], arrays.posting_offsets[versions + 1]
-        offsets = np.concatenate([[0], np.cumsum(stops - starts)]).astype(np.int64)
-        index = np.repeat(starts - offsets[:-1], stops - starts) + np.arange(offsets[-1])
-        return Postings(frozen(bounds), frozen(offsets), frozen(arrays.posting_terms[index]))
+        described = Described(arrays.names, arrays.bounds, arrays.posting_offsets, arrays.posting_terms)
+        return Postings(*map(frozen, postings_of(described, frozen(versions))))
+
+    def ended_by(self, seq: Int64s, verdicts: Verdicts) -> tuple[Ended, int, int]:
+        """List what updates ended; return also the bytes of its ids, and how many updates meant nothing."""
+        return ended_by(self._arrays.names, frozen(seq), verdicts)
+
+    @property
+    def id_data(self) -> UInt8s:
+        """Return the bytes of all ids."""
+        return self._arrays.id_data
 
     def bounds(self, versions: Int64s) -> Float64s:
         """Return the regions of versions, four numbers each."""
@@ -263,7 +279,7 @@ class Registry:
         if first == n_versions:
             return
         span = int(names[2 * (n_versions - 1)]) - int(names[0])
-        most = max(_FEW_INTERVALS, n_versions // _VERSIONS_PER_INTERVAL)
+        most = int(most_intervals(n_versions))
         if span >> int(head[INTERVAL_BITS]) >= most:
             head[INTERVAL_BITS] = (2 * span // most).bit_length()
             head[N_INTERVALS] = first = 0
@@ -279,10 +295,3 @@ class Registry:
 
 def _unknown() -> StateError:
     return StateError("the registry does not know a subscription that a worker matched")
-
-
-def _id_updates(seq: Int64s, is_subscribe: np.ndarray, ids: pa.Array) -> IdUpdates:
-    spans = spans_of(ids)
-    hashes = np.empty(len(seq), np.uint64)
-    hash_ids(spans.data, spans.offsets, hashes)
-    return IdUpdates(frozen(seq), frozen(is_subscribe), spans.offsets, spans.data, hashes)

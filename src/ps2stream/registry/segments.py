@@ -13,11 +13,13 @@ store the same version in another form. A snapshot is a segment that begins ever
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 import pyarrow as pa
 
-from ps2stream.arrays import Int64s, frozen
-from ps2stream.arrow import large_lists, pick, ragged_of
+from ps2stream.arrays import Float64s, Int64s, frozen
+from ps2stream.arrow import large_lists, nested_of, numbers_of, pick, ragged_of
 from ps2stream.kernels import kernel
 from ps2stream.matching.contract import FOREVER, Subscriptions
 from ps2stream.routing.layout import Postings
@@ -40,6 +42,7 @@ SEGMENT = pa.schema(
     ]
 )
 BOUNDS = ("min_lon", "min_lat", "max_lon", "max_lat")
+_CLAUSES, _WORKERS = SEGMENT.get_field_index("clauses"), SEGMENT.get_field_index("workers")
 
 
 def changes(segment: pa.RecordBatch, change: int) -> pa.RecordBatch:
@@ -126,33 +129,103 @@ def rows_of(segment: pa.RecordBatch, worker: int) -> Int64s:
     return rows[: _rows_of(workers.values, workers.offsets, worker, rows)]
 
 
+class Concerned(NamedTuple):
+    """What a segment says to one worker, in the order in which it does it."""
+
+    dropped: Int64s  # seqs
+    stored: Int64s  # rows
+    ended: Int64s  # seqs, and where they end
+    seq_to: Int64s
+
+    @property
+    def n_rows(self) -> int:
+        return len(self.dropped) + len(self.stored) + len(self.ended)
+
+
+def concerning(segment: pa.RecordBatch, worker: int) -> Concerned:
+    """Pick what concerns a worker."""
+    change = frozen(segment.column(0).to_numpy())
+    seq_from, seq_to = (numbers_of(segment.column(number), np.int64) for number in (1, 2))
+    workers = ragged_of(segment.column(_WORKERS))
+    out = np.empty((4, segment.num_rows), np.int64)
+    n_dropped, n_stored, n_ended = _concerning(
+        (change, seq_from, seq_to), frozen(workers.values), frozen(workers.offsets), worker, out
+    )
+    return Concerned(
+        frozen(out[0, :n_dropped]),
+        frozen(out[1, :n_stored]),
+        frozen(out[2, :n_ended]),
+        frozen(out[3, :n_ended]),
+    )
+
+
 def subscriptions_of(segment: pa.RecordBatch) -> Subscriptions:
     """View the rows of a segment as a worker's index takes them."""
-    clauses = ragged_of(segment.column("clauses"), flat=False)
-    terms = ragged_of(clauses.values)
+    clauses = nested_of(segment.column(_CLAUSES))
     return Subscriptions(
         frozen(segment.column("seq_from").to_numpy()),
         frozen(segment.column("seq_to").to_numpy()),
         frozen(bounds_of(segment)),
-        frozen(clauses.offsets),
-        frozen(terms.offsets),
-        frozen(terms.values),
+        clauses.outer,
+        clauses.inner,
+        clauses.values,
     )
 
 
-def bounds_of(batch: pa.RecordBatch) -> np.ndarray:
+def bounds_of(batch: pa.RecordBatch) -> Float64s:
     """Return the regions of a batch, four numbers a row."""
-    columns = [batch.column(name).to_numpy(zero_copy_only=False) for name in BOUNDS]
-    return np.column_stack(columns).reshape(-1) if batch.num_rows else np.empty(0)
+    bounds = np.empty(4 * batch.num_rows, np.float64)
+    west, south, east, north = (frozen(batch.column(name).to_numpy(zero_copy_only=False)) for name in BOUNDS)
+    _interleave(west, south, east, north, bounds)
+    return bounds
+
+
+@kernel
+def _interleave(west: Float64s, south: Float64s, east: Float64s, north: Float64s, bounds: Float64s) -> None:
+    for row in range(len(west)):
+        bounds[4 * row], bounds[4 * row + 1] = west[row], south[row]
+        bounds[4 * row + 2], bounds[4 * row + 3] = east[row], north[row]
 
 
 @kernel
 def _rows_of(workers: np.ndarray, offsets: Int64s, worker: int, rows: Int64s) -> int:
     n = 0
     for row in range(len(offsets) - 1):
-        for i in range(offsets[row], offsets[row + 1]):
-            if workers[i] == worker:
-                rows[n] = row
-                n += 1
-                break
+        if _concerns(workers, offsets, worker, row):
+            rows[n] = row
+            n += 1
     return n
+
+
+@kernel
+def _concerns(workers: np.ndarray, offsets: Int64s, worker: int, row: int) -> bool:
+    for i in range(offsets[row], offsets[row + 1]):
+        if workers[i] == worker:
+            return True
+    return False
+
+
+@kernel
+def _concerning(
+    rows: tuple[np.ndarray, Int64s, Int64s],
+    workers: np.ndarray,
+    offsets: Int64s,
+    worker: int,
+    out: np.ndarray,
+) -> tuple[int, int, int]:
+    """Write what is dropped, stored and ended; return how many of each."""
+    change, seq_from, seq_to = rows
+    n_dropped = n_stored = n_ended = 0
+    for row in range(len(change)):
+        if not _concerns(workers, offsets, worker, row):
+            continue
+        if change[row] == DROP:
+            out[0, n_dropped] = seq_from[row]
+            n_dropped += 1
+        elif change[row] == END:
+            out[2, n_ended], out[3, n_ended] = seq_from[row], seq_to[row]
+            n_ended += 1
+        else:
+            out[1, n_stored] = row
+            n_stored += 1
+    return n_dropped, n_stored, n_ended

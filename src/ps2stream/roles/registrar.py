@@ -17,9 +17,10 @@ import numpy as np
 import pyarrow as pa
 
 from ps2stream.arrays import Flags, HeapStorage, Int64s, Storage, frozen
-from ps2stream.arrow import concat, ragged_of, taken
+from ps2stream.arrow import concat
 from ps2stream.errors import StateError, quoted
-from ps2stream.matching.contract import FOREVER, Subscriptions
+from ps2stream.kernels import kernel
+from ps2stream.matching.contract import Subscriptions
 from ps2stream.model.events import nothing_rejected, rejected_records, rejection
 from ps2stream.model.schemas import SUBSCRIBE, UNSUBSCRIBE, empty
 from ps2stream.partitioning.plan import Plan
@@ -30,19 +31,16 @@ from ps2stream.registry.segments import (
     END,
     MOVE,
     SEGMENT,
-    begin_rows,
-    bounds_of,
     changes,
-    end_rows,
     postings_of,
 )
+from ps2stream.roles.decided_rows import Begun, CompiledColumns, begun_by, columns_of, segment_of
 from ps2stream.roles.living import Living, as_stored
 from ps2stream.roles.migration import (
     Fetch,
     Migrated,
     Stored,
     fetched,
-    first_terms,
     migrate,
     touching_cells,
     workers_column,
@@ -51,7 +49,6 @@ from ps2stream.routing.index import GridT
 from ps2stream.routing.layout import Postings
 from ps2stream.routing.routing import PlanNumbers, Routing
 from ps2stream.routing.update import Destinations
-from ps2stream.text.frequencies import rarest_first
 
 #: Where a new registrar keeps names, and grid^t of its plans: the newest, then the older.
 REGISTRY_NAME, ROUTING_NAMES = "registry-1", ("routing-2", "routing-3")
@@ -126,18 +123,32 @@ class Registrar:
         self._count_out()
         if compiled.num_rows == 0:
             return Decided(empty(SEGMENT), nothing_rejected())
-        compiled, repeated = _sorted(compiled)
-        is_subscribe = compiled.column("is_subscribe").to_numpy(zero_copy_only=False)
-        verdicts = self.registry.apply(compiled.column("seq").to_numpy(), is_subscribe, compiled.column("id"))
-        begun = self._begin(compiled, np.flatnonzero(is_subscribe))
-        ended_rows = np.flatnonzero(verdicts.ended_version >= 0)
-        ended = self._end(verdicts.ended_version[ended_rows], compiled.column("seq").to_numpy()[ended_rows])
+        updates, repeated = columns_of(compiled), nothing_rejected()
+        if not _ascend(updates.seq):
+            compiled, repeated = _sorted(compiled)
+            updates = columns_of(compiled)
+        verdicts = self.registry.decide(updates.seq, updates.is_subscribe, updates.ids)
+        ended, n_ended_bytes, n_unknown = self.registry.ended_by(updates.seq, verdicts)
+        begun, begun_postings, n_begun_bytes = self._begin(updates)
+        ended_postings = self._end(ended.versions)
+        n_begun = len(begun.rows)
+        marks = np.zeros((n_begun + len(ended.versions), self.plan.n_workers), np.bool_)
+        self.routing.newest.grid_t.mark(begun_postings, marks[:n_begun])
+        self._mark(ended.versions, ended_postings, marks[n_begun:])
+        segment = segment_of(
+            updates,
+            (begun, begun_postings, n_begun_bytes),
+            (ended, ended_postings, n_ended_bytes),
+            self.registry.id_data,
+            marks,
+        )
+        if not n_unknown:
+            return Decided(segment, repeated)
         unknown = {
             row: f"no live subscription has the id {quoted(compiled.column('id')[row].as_py())}"
             for row in np.flatnonzero(verdicts.is_unknown).tolist()
         }
-        rejected = concat([repeated, rejection(compiled, unknown, op=UNSUBSCRIBE)])
-        return Decided(concat([begun, ended]), rejected)
+        return Decided(segment, concat([repeated, rejection(compiled, unknown, op=UNSUBSCRIBE)]))
 
     def restore(self, segments: Iterable[pa.RecordBatch], plans: Routing[Plan] | None = None) -> None:
         """Apply what an earlier run decided; call once, on a new registrar.
@@ -156,7 +167,7 @@ class Registrar:
             for stored, rows in self._by_routing(versions):
                 stored.grid_t.add(self.registry.postings(versions[rows]))
         # The batch of the last segment may run once more: what ended in it is counted out after that.
-        self._leave(ended)
+        self._leave(ended, self.registry.postings(ended))
 
     def compact(self, horizon: int) -> str | None:
         """Forget the versions that ended at or before ``horizon`` when they have become many.
@@ -245,38 +256,20 @@ class Registrar:
     def _grid_ts(self) -> Routing[GridT]:
         return self.routing.map(lambda stored: stored.grid_t)
 
-    def _begin(self, compiled: pa.RecordBatch, rows: Int64s) -> pa.RecordBatch:
-        """Begin the subscriptions of some rows; the others have no clauses."""
-        clauses = ragged_of(compiled.column("clauses"), flat=False)
-        terms = ragged_of(clauses.values)
-        ordered = terms.values.copy()
-        rarest_first(ordered, frozen(terms.offsets), self.plan.frequencies)
-        subs = Subscriptions(
-            compiled.column("seq").to_numpy()[rows],
-            np.full(len(rows), FOREVER),
-            bounds_of(compiled).reshape(-1, 4)[rows].reshape(-1),
-            np.append(clauses.offsets[rows], clauses.offsets[-1]),
-            terms.offsets,
-            ordered,
-        )
-        postings = Postings(frozen(subs.bounds), frozen(subs.clause_offsets), first_terms(subs))
+    def _begin(self, updates: CompiledColumns) -> tuple[Begun, Postings, int]:
+        """Begin the subscriptions of updates that the registry has decided on."""
+        begun, postings, n_bytes = begun_by(updates, self.plan.frequencies)
+        postings = Postings(*map(frozen, postings))
         self.registry.describe(postings)
-        grid_t = self.routing.newest.grid_t
         if self._has_h2:
-            grid_t.add(postings)
-        workers = workers_column(grid_t.marks_of(postings))
-        ids, expressions = (taken(compiled.column(name), rows) for name in ("id", "expression"))
-        return begin_rows(subs, ids, expressions, workers)
+            self.routing.newest.grid_t.add(postings)
+        return begun, postings, n_bytes
 
-    def _end(self, versions: Int64s, seq_to: Int64s) -> pa.RecordBatch:
-        if not len(versions):
-            return empty(SEGMENT)
-        self._leave(versions)
-        seq_from = self.registry.seq_from(versions)
-        ids = self.registry.ids(seq_from)
+    def _end(self, versions: Int64s) -> Postings:
         postings = self.registry.postings(versions)
-        marks = self._marks(versions, postings)
-        return end_rows(seq_from, seq_to, ids, postings, workers_column(marks))
+        if len(versions):
+            self._leave(versions, postings)
+        return postings
 
     def _by_routing(self, versions: Int64s) -> list[tuple[StoredGridT, Flags]]:
         """Part versions of subscriptions by the plan that they go by."""
@@ -291,21 +284,30 @@ class Registrar:
         """List the workers that store each of some versions."""
         return workers_column(self._marks(versions))
 
-    def _marks(self, versions: Int64s, postings: Postings | None = None) -> Destinations:
-        """Mark who stores versions, each by the routing that it goes by; ``postings``: theirs, if known."""
-        if self.routing.older is None:
-            return self.routing.newest.grid_t.marks_of(postings or self.registry.postings(versions))
+    def _marks(self, versions: Int64s) -> Destinations:
+        """Mark who stores versions, each by the routing that it goes by."""
         marks = np.zeros((len(versions), self.plan.n_workers), np.bool_)
-        for stored, rows in self._by_routing(versions):
-            marks[rows] = stored.grid_t.marks_of(self.registry.postings(versions[rows]))
+        self._mark(versions, self.registry.postings(versions), marks)
         return marks
 
-    def _leave(self, versions: Int64s) -> None:
-        if self._has_h2:
-            self._leaving += [
-                (stored.grid_t, self.registry.postings(versions[rows]))
-                for stored, rows in self._by_routing(versions)
-            ]
+    def _mark(self, versions: Int64s, postings: Postings, marks: Destinations) -> None:
+        if self.routing.older is None:
+            self.routing.newest.grid_t.mark(postings, marks)
+            return
+        for stored, rows in self._by_routing(versions):
+            marks[rows] = stored.grid_t.marks_of(self.registry.postings(versions[rows]))
+
+    def _leave(self, versions: Int64s, postings: Postings) -> None:
+        """Count versions out of H2 with the next batch, each by the routing that it goes by."""
+        if not self._has_h2:
+            return
+        if self.routing.older is None:
+            self._leaving.append((self.routing.newest.grid_t, postings))
+            return
+        self._leaving += [
+            (stored.grid_t, self.registry.postings(versions[rows]))
+            for stored, rows in self._by_routing(versions)
+        ]
 
     def _count_out(self) -> None:
         """Take what ended in the batch before out of H2: its publications have all been routed."""
@@ -370,3 +372,11 @@ def _sorted(compiled: pa.RecordBatch) -> tuple[pa.RecordBatch, pa.RecordBatch]:
         for row in map(int, repeats)
     ]
     return compiled.filter(pa.array(keep)), rejected_records(records)
+
+
+@kernel
+def _ascend(seq: Int64s) -> bool:
+    for row in range(1, len(seq)):  # a kernel knows no generators
+        if seq[row - 1] >= seq[row]:
+            return False
+    return True

@@ -20,7 +20,7 @@ from ps2stream.arrow import (
 from ps2stream.kernels import kernel
 from ps2stream.matching.contract import WORK_COUNTERS, Found, Probes, WorkerIndex, joined
 from ps2stream.model.schemas import BEFORE_ALL_SEQS, empty
-from ps2stream.registry.segments import BEGIN, DROP, END, MOVE, rows_of, subscriptions_of
+from ps2stream.registry.segments import concerning, subscriptions_of
 from ps2stream.roles.packets import CELL_LOADS, FOUND
 
 CellCounters = dict[str, Int64s]
@@ -46,16 +46,14 @@ class Worker(Generic[_Index]):
         All updates of a batch come before its publications. That the seq decides what a
         publication sees makes this right, and applying a segment twice harmless.
         """
-        rows = rows_of(segment, self.worker_id)
-        if not len(rows):
-            return
-        subscriptions = subscriptions_of(segment)
-        change = segment.column("change").to_numpy()[rows]
-        self.index.drop(frozen(subscriptions.seq_from[rows[change == DROP]]))
-        self.index.insert(subscriptions, frozen(rows[(change == BEGIN) | (change == MOVE)]))
-        ends = rows[change == END]
-        self.index.end(frozen(subscriptions.seq_from[ends]), frozen(subscriptions.seq_to[ends]))
-        self.n_updates += len(rows)
+        concerned = concerning(segment, self.worker_id)
+        if len(concerned.dropped):
+            self.index.drop(concerned.dropped)
+        if len(concerned.stored):
+            self.index.insert(subscriptions_of(segment), concerned.stored)
+        if len(concerned.ended):
+            self.index.end(concerned.ended, concerned.seq_to)
+        self.n_updates += concerned.n_rows
 
     def cell_counters(self) -> CellCounters:
         """Remember how much work has been counted so far, for :meth:`cell_loads`."""

@@ -101,8 +101,12 @@ class GridT:
     def marks_of(self, postings: Postings) -> Destinations:
         """Mark, a row a subscription and a column a worker, who has to store it."""
         marks = np.zeros((len(postings.offsets) - 1, self.plan.n_workers), np.bool_)
-        destinations(self.plan.h1, self._tiles, self.plan.grid, postings, marks)
+        self.mark(postings, marks)
         return marks
+
+    def mark(self, postings: Postings, marks: Destinations) -> None:
+        """Mark the same in a table that is there already."""
+        destinations(self.plan.h1, self._tiles, self.plan.grid, postings, marks)
 
     def workers_of(self, postings: Postings) -> Ragged:
         """Return the workers that each subscription is stored at, ascending."""

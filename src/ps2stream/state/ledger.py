@@ -117,8 +117,8 @@ class Ledger:
         notes = known or self._read()
         if finished is not None:
             batch_id, last_seq = finished
-            known = {batch_id - 1: _last_seq(notes, batch_id - 1), batch_id: last_seq}
-            notes = notes._replace(last_seqs=known)
+            last_seqs = {batch_id - 1: _last_seq(notes, batch_id - 1), batch_id: last_seq}
+            notes = notes._replace(last_seqs=last_seqs)
         notes = notes._replace(begun=begun or notes.begun, unchanged=max(notes.unchanged, unchanged))
         self._write(notes)
         return notes

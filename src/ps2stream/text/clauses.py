@@ -18,6 +18,7 @@ import pyarrow as pa
 from ps2stream.arrays import Int64s, Ragged, UInt64s
 from ps2stream.arrow import Spans, spans_of
 from ps2stream.errors import ExpressionError
+from ps2stream.kernels import kernel
 from ps2stream.model.expressions import parse
 from ps2stream.text.characters import characters
 from ps2stream.text.hashing import hash_term
@@ -51,20 +52,26 @@ class CompiledExpressions(NamedTuple):
 
 def compile_expressions(expressions: pa.Array, tokenizer: Tokenizer) -> CompiledExpressions:
     """Compile a string array; a row that is null or does not parse gets an error and no clauses."""
-    spans = spans_of(expressions)
+    compiled = compile_spans(spans_of(expressions), tokenizer)
+    for row in compiled.errors:
+        if not expressions[row].is_valid:
+            compiled.errors[row] = "expression is null"
+    return compiled
+
+
+def compile_spans(spans: Spans, tokenizer: Tokenizer) -> CompiledExpressions:
+    """Compile expressions; a row that does not parse gets an error and no clauses."""
     with np.errstate(over="ignore"):
-        clauses, clause_offsets, refused = normalize(_read(spans), tokenizer.stop_table)
+        tokens, clauses, clause_offsets, refused = _compile_ascii(spans, tokenizer.stop_table)
+        if len(tokens.bounds):
+            clauses, clause_offsets, refused = normalize(_with_keywords(spans, tokens), tokenizer.stop_table)
     if len(refused) == 0:
         return CompiledExpressions(clauses.terms, clauses.offsets, clause_offsets, {})
-    nulls = expressions.is_null().to_numpy(zero_copy_only=False)
     errors: dict[int, str] = {}
     patches: list[tuple[tuple[int, ...], ...]] = []
     for row in refused.tolist():
-        if nulls[row]:
-            compiled: tuple[tuple[int, ...], ...] | str = "expression is null"
-        else:
-            span = spans.data[spans.offsets[row] : spans.offsets[row + 1]]
-            compiled = _compile_any(span.tobytes().decode("utf-8", "replace"), tokenizer.stop_words)
+        span = spans.data[spans.offsets[row] : spans.offsets[row + 1]]
+        compiled = _compile_any(span.tobytes().decode("utf-8", "replace"), tokenizer.stop_words)
         if isinstance(compiled, str):
             errors[row] = compiled
             compiled = ()
@@ -72,11 +79,22 @@ def compile_expressions(expressions: pa.Array, tokenizer: Tokenizer) -> Compiled
     return _patched(clauses, clause_offsets, refused, patches)._replace(errors=errors)
 
 
-def _read(spans: Spans) -> Tokens:
-    """Return the tokens of all rows; those that are wrong or hard to normalise have none."""
+@kernel
+def _compile_ascii(spans: Spans, stops: UInt64s) -> tuple[Tokens, Clauses, Int64s, Int64s]:
+    """Read all rows and, unless one has a keyword that is not ASCII, bring them into normal form.
+
+    One call for what is most often all there is to do: each brings its arrays to Python and back.
+    """
     tokens = lex(spans, fold_ascii(spans.data))
-    if len(tokens.bounds) == 0:
-        return tokens
+    if len(tokens.bounds):
+        nothing = np.zeros(1, np.int64)
+        return tokens, Clauses(np.empty(0, np.uint64), nothing), nothing, nothing
+    clauses, clause_offsets, refused = normalize(tokens, stops)
+    return tokens, clauses, clause_offsets, refused
+
+
+def _with_keywords(spans: Spans, tokens: Tokens) -> Tokens:
+    """Return the tokens of all rows; those that are wrong or hard to normalise have none."""
     # As in spans: a writeable array would have the kernel compiled once more.
     tokens.bounds.setflags(write=False)
     keywords = np.arange(0, len(tokens.bounds), 2)
