@@ -147,7 +147,6 @@ class Strings(NamedTuple):
 _STRING = pa.string()
 _NO_BYTES = frozen(np.empty(0, np.uint8))
 _NO_ROWS = frozen(np.zeros(1, np.int32))
-_NONE: dict[type[np.generic], Array] = {dtype: frozen(np.empty(0, dtype)) for dtype in (np.float64, np.int64)}
 _NO_LISTS = frozen(np.zeros(1, np.int64))
 
 
@@ -166,11 +165,9 @@ def strings_of(strings: pa.Array) -> Strings:
 def numbers_of(numbers: pa.Array, dtype: type[np.generic]) -> Array:
     """View numbers as they lie in memory, with anything where one is null."""
     n = len(numbers)
-    return (
-        _view(numbers.buffers()[1], dtype, n, np.dtype(dtype).itemsize * numbers.offset)
-        if n
-        else _NONE[dtype]
-    )
+    if n == 0:
+        return frozen(np.empty(0, dtype))
+    return _view(numbers.buffers()[1], dtype, n, np.dtype(dtype).itemsize * numbers.offset)
 
 
 def _bytes_of(buffer: pa.Buffer | None) -> UInt8s:

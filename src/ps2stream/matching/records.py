@@ -27,6 +27,7 @@ _LONG = np.uint64(4)
 #: What a header has bytes for; more than that takes a word a clause.
 SHORT_CLAUSES, SHORT_TERMS = 7, 255
 _SHAPE = np.uint64(8)
+_EVEN_BYTES, _ONES = np.uint64(0x00FF00FF00FF00FF), np.uint64(0x0001000100010001)
 
 
 class Records(NamedTuple):
@@ -62,15 +63,21 @@ def terms_at(words: UInt64s, record: int) -> int:
 
 @kernel
 def next_record(words: UInt64s, record: int) -> int:
-    """Return the position behind a record."""
-    at = terms_at(words, record)
-    clause = 0
-    while True:
-        n_terms = n_terms_at(words, record, clause)
-        if n_terms == 0:
-            return at
-        at += n_terms
-        clause += 1
+    """Return the position behind a record.
+
+    Of a short one the bytes of its header are added up at once. Asked for clause by clause, in calls that
+    count the references of the array, going over all records took four times as long.
+    """
+    header = words[record]
+    if header & _LONG:
+        n_clauses = signed(header >> _SHAPE)
+        at = record + TERMS + n_clauses
+        for clause in range(n_clauses):
+            at += signed(words[record + TERMS + clause])
+        return at
+    sizes = header >> _SHAPE
+    pairs = (sizes & _EVEN_BYTES) + (sizes >> _SHAPE & _EVEN_BYTES)
+    return record + TERMS + signed(pairs * _ONES >> np.uint64(48))
 
 
 @kernel

@@ -14,7 +14,7 @@ def is_utf8(data: UInt8s, start: int, stop: int) -> bool:
     """Say whether bytes are UTF-8, by the same rules as Python's own decoder."""
     at = start
     while at < stop:
-        at = _behind_ascii(data, at, stop)
+        at = behind_ascii(data, at, stop)
         if at < stop:
             n_bytes = _character_size(data, at, stop)
             if n_bytes == 0:
@@ -24,7 +24,7 @@ def is_utf8(data: UInt8s, start: int, stop: int) -> bool:
 
 
 @kernel
-def _behind_ascii(data: UInt8s, at: int, stop: int) -> int:
+def behind_ascii(data: UInt8s, at: int, stop: int) -> int:
     """Return where the first byte is that is not ASCII, or ``stop``."""
     while at + _BLOCK <= stop:
         together = 0
