@@ -152,9 +152,8 @@ not near 0 a latency is that of a busy machine, and engines whose cases began at
 compared by it."""
 
 _DIFFERS = """\
-A delivery of the real-time engine goes through two transactions of Kafka, one of the dispatcher and one of
-the worker, and each is several requests to the broker; the other engines pay for a batch of Spark, or for a
-synced file."""
+A delivery of the real-time engine goes through a record of the dispatcher and a transaction of the worker,
+which is several requests to the broker; the other engines pay for a batch of Spark, or for synced files."""
 
 
 def page(rows: Sequence[Row]) -> Page:

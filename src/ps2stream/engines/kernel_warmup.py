@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import io
+
 import numpy as np
 import pyarrow as pa
 
@@ -18,6 +20,7 @@ from ps2stream.model.schemas import EVENTS, PUBLISH, SUBSCRIBE, UNSUBSCRIBE
 from ps2stream.partitioning.load import STANDARD_COSTS
 from ps2stream.planning.first_plan import first_plan
 from ps2stream.roles.worker_host import fetching
+from ps2stream.sinks.parquet import write_matches_to
 from ps2stream.sinks.partitions import partitions_of
 
 _WORLD = {"min_lon": -180.0, "min_lat": -90.0, "max_lon": 180.0, "max_lat": 90.0}
@@ -39,7 +42,7 @@ def warm() -> None:
     with one_compiler():
         controller = LoadController(settings)
         engine = InlineEngine(first_plan(events, settings), settings, controller)
-        engine.process(events)
+        write_matches_to(io.BytesIO(), engine.process(events).matches.to_batches())
         for worker in engine.workers:
             worker.index.compacted(0)
         engine.registrar.registry.compacted(0)

@@ -21,7 +21,9 @@ from ps2stream.arrow import (
 )
 from ps2stream.kernels import kernel
 from ps2stream.model.events import Publications, check_publications
-from ps2stream.model.schemas import empty
+
+# Another name: kernels say np.empty, and their fingerprints take it for this global.
+from ps2stream.model.schemas import empty as no_rows
 from ps2stream.roles.packets import ROUTED, SAMPLED
 from ps2stream.routing.index import GridT, Routed, asked_by, route_by
 from ps2stream.routing.routing import Routing
@@ -63,7 +65,7 @@ class Dispatcher:
             for worker, packet in enumerate(packets_of(publications, terms, routed))
             if packet.num_rows
         }
-        sampled = _sampled(publications, written) if with_sample else empty(SAMPLED)
+        sampled = _sampled(publications, written) if with_sample else no_rows(SAMPLED)
         return Dispatched(packets, rejected, len(publications.lon), routed.n_discarded, sampled)
 
 
@@ -92,7 +94,7 @@ def packets_of(publications: Publications, terms: Ragged, routed: Routed) -> lis
     rows = routed.rows.values
     starts = routed.rows.offsets.tolist()
     if not len(rows):
-        return [empty(ROUTED)] * (len(starts) - 1)
+        return [no_rows(ROUTED)] * (len(starts) - 1)
     numbers = frozen(publications.seq), frozen(publications.lon), frozen(publications.lat)
     gathered = _gather(numbers, raw_spans_of(publications.ids), terms, routed.owners, routed.rows)
     columns = [

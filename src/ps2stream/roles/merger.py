@@ -23,7 +23,10 @@ from ps2stream.arrow import (
 )
 from ps2stream.kernels import kernel
 from ps2stream.model.limits import MAX_ID_BYTES
-from ps2stream.model.schemas import MATCHES, empty
+from ps2stream.model.schemas import MATCHES
+
+# Another name: kernels say np.empty, and their fingerprints take it for this global.
+from ps2stream.model.schemas import empty as no_rows
 from ps2stream.registry.index import Registry
 from ps2stream.roles.packets import FOUND
 
@@ -112,7 +115,7 @@ class Merger:
 def _joined(found: Sequence[pa.RecordBatch]) -> pa.RecordBatch:
     if len(found) == 1:
         return found[0]
-    return pa.concat_batches([empty(_FOUND), *(each.cast(_FOUND) for each in found)])
+    return pa.concat_batches([no_rows(_FOUND), *(each.cast(_FOUND) for each in found)])
 
 
 def _columns_of(found: pa.RecordBatch) -> tuple[Int64s, Spans, Ragged]:

@@ -25,7 +25,10 @@ from ps2stream.arrow import Spans, are_same, spans_of, string_array, take_string
 from ps2stream.errors import StateError
 from ps2stream.files import AnyPath
 from ps2stream.kernels import kernel, signed
-from ps2stream.model.schemas import MATCHES, REJECTED, empty
+from ps2stream.model.schemas import MATCHES, REJECTED
+
+# Another name: kernels say np.empty, and their fingerprints take it for this global.
+from ps2stream.model.schemas import empty as no_rows
 from ps2stream.store.contract import Store
 from ps2stream.store.urls import store_at
 from ps2stream.text.hashing import xxh64
@@ -86,7 +89,7 @@ class ParquetSink:
         if first is None:
             return 0
         with self.matches.writer(f"batch-{batch_id:012}-{merger:03}.parquet") as file:
-            return _write_matches(file, itertools.chain([first], filled))
+            return write_matches_to(file, itertools.chain([first], filled))
 
     def write_rejected(self, batch_id: int, source: str, rejected: pa.RecordBatch) -> None:
         if rejected.num_rows:
@@ -96,7 +99,7 @@ class ParquetSink:
         """Leave an empty file where nothing was written, so that readers find a schema."""
         for part, schema in ((self.matches, MATCHES), (self.rejected, REJECTED)):
             if not any(key.endswith(".parquet") for key in part.list()):
-                _write_plain(part, "empty.parquet", empty(schema))
+                _write_plain(part, "empty.parquet", no_rows(schema))
 
     def copy_to(self, other: ParquetSink) -> None:
         """Copy what is there now, file by file."""
@@ -110,7 +113,7 @@ class ParquetSink:
             part.sweep()
 
 
-def _write_matches(file: BinaryIO, pieces: Iterable[pa.RecordBatch]) -> int:
+def write_matches_to(file: BinaryIO, pieces: Iterable[pa.RecordBatch]) -> int:
     """Write matches as what they are: runs of one publication, with seqs that ascend.
 
     Readers see the columns of MATCHES. The merger exists once, so time counts here: this takes a third of
