@@ -186,7 +186,7 @@ def test_bytes_that_are_not_utf8_are_told_from_those_that_are(data: bytes) -> No
         assert terms.row(number).tolist() == expected
 
 
-def test_no_character_outgrows_the_room_for_its_terms() -> None:
+def test_no_character_outgrows_the_capacity_for_its_terms() -> None:
     tables = characters()
     for code in np.flatnonzero(tables.actions >> np.uint32(KIND) == STRING).tolist():
         string = int(tables.actions[code]) & CODE

@@ -110,7 +110,7 @@ class GI2:
                 self._reserve(subs, rows)
                 position = 0
             else:
-                self._make_room_for_postings()
+                self._make_capacity_for_postings()
 
     def end(self, seq_from: Int64s, seq_to: Int64s) -> int:
         """End subscriptions; return how many of them are stored here."""
@@ -240,7 +240,7 @@ class GI2:
             head[MAP_SIZE] = size
             refill_seq_map(head, views_of(arrays.records, arrays.ends), refilled)
 
-    def _make_room_for_postings(self) -> None:
+    def _make_capacity_for_postings(self) -> None:
         arrays = self._arrays
         if arrays.head[IS_TABLE_FULL]:
             size = len(arrays.list_table)

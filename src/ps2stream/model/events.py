@@ -32,7 +32,7 @@ from ps2stream.model.schemas import (
     empty,
 )
 from ps2stream.model.space import MAX_LAT, MAX_LON, check_point, check_region
-from ps2stream.model.update_checks import UpdateColumns, check, room_for
+from ps2stream.model.update_checks import UpdateColumns, check, capacity_for
 
 _Mask = npt.NDArray[np.bool_]
 _NOTHING_REJECTED = empty(REJECTED)
@@ -241,7 +241,7 @@ def _checked(batch: pa.RecordBatch) -> tuple[Updates, _Mask | None]:
     floats = [frozen(_floats(corner)) for corner in corners]
     columns = UpdateColumns(strings_of(batch.column("op")), strings_of(ids), strings, *floats)
     n = batch.num_rows
-    found = room_for(n)
+    found = capacity_for(n)
     n_bad, n_begins, n_idle, n_between = check(columns, found)
     is_subscribe, begins = found.is_subscribe[:n], found.begins[:n_begins]
     if n_idle:

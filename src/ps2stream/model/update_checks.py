@@ -44,7 +44,7 @@ class Checked(NamedTuple):
     ends: Int64s  # where their expressions end, after where the first one begins
 
 
-def room_for(n: int) -> Checked:
+def capacity_for(n: int) -> Checked:
     """Return capacity for the check of some updates."""
     flags, numbers = np.empty((2, n + 1), np.bool_), np.empty((2, n + 1), np.int64)
     return Checked(flags[0], flags[1], np.zeros(n // 8 + 1, np.uint8), numbers[0], numbers[1])
