@@ -43,7 +43,7 @@ def slept() -> list[float]:
 
 @pytest.fixture
 def commits(wire: OpenWire, slept: list[float]) -> Commits:
-    pace = Pace(1.0, 10.0, lambda: 0.0, slept.append)
+    pace = Pace(1.0, 10.0, clock=lambda: 0.0, sleep=slept.append)
     return Commits(cast(Wire, wire), Recorder("worker", 0), pace)
 
 
@@ -91,6 +91,15 @@ def test_a_role_rests_after_a_commit_but_not_beside_one(
     wire.begun[0].set_result([])
     commits.settle()
     commits.rest()
+    assert len(slept) == 1
+
+
+def test_a_role_rests_between_two_commits_also_where_it_worked_meanwhile(
+    wire: OpenWire, commits: Commits, slept: list[float]
+) -> None:
+    commits.begin(SENDS, b"one")
+    wire.begun[0].set_result([0])
+    commits.begin(SENDS, b"two")
     assert len(slept) == 1
 
 

@@ -32,7 +32,7 @@ from ps2stream.model.schemas import (
     empty,
 )
 from ps2stream.model.space import MAX_LAT, MAX_LON, check_point, check_region
-from ps2stream.model.update_checks import UpdateColumns, check, capacity_for
+from ps2stream.model.update_checks import UpdateColumns, capacity_for, check
 
 _Mask = npt.NDArray[np.bool_]
 _NOTHING_REJECTED = empty(REJECTED)

@@ -52,6 +52,7 @@ class Commits:
     ) -> None:
         """Begin to commit records and a note, when the commit before has ended; ``then``: once it is done."""
         self.settle()
+        self._pace.rest()  # also where there was more to do meanwhile
         started, ended = time.monotonic(), list[float]()
         future = self._wire.begin_commit(sends, note, is_whole=is_whole)
         future.add_done_callback(lambda _: ended.append(time.monotonic()))
