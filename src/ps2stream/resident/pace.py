@@ -4,9 +4,9 @@ A commit costs the broker some milliseconds of a core, whatever is in it, and ro
 they can keep it so busy that all of them wait. What comes meanwhile goes with the next one. Where nothing
 comes a role does not rest longer: who comes first after a while is served at once.
 
-A transaction is over for its role some milliseconds before partitions have the markers of its end. The next one
-of the same role is turned away until then, and librdkafka asks again after 20 ms: a role that begins at once
-waits for most of its transactions four times as long as one that rests for ``MARKERS_S``.
+A transaction is over for its role some milliseconds before partitions have the markers of its end. The next
+one of the same role is turned away until then, and librdkafka asks again after 20 ms: a role that begins at
+once waits for many of its transactions four times as long as one that rests for ``MARKERS_S`` before.
 """
 
 from __future__ import annotations
