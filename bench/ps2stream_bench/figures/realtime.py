@@ -220,8 +220,8 @@ While cells move, 20 % of the tuples take longer than 100 ms and 4 % longer than
 selection). Throughput of one machine and visibility of updates are not in the paper."""
 
 _OURS = """\
-US, Q1 with {subscriptions:,} subscriptions, five publications with one update, exactly once: all hand-overs
-are transactions of Kafka. *Throughput*: the same events flood the real-time engine, with broker, JVM, sender
+US, Q1 with {subscriptions:,} subscriptions, five publications with one update, exactly once: what workers
+deliver are transactions of Kafka. *Throughput*: the same events flood the real-time engine, with broker, JVM, sender
 and observer on the two cores, and the inline engine on one core, with a Parquet sink; they take turns. The
 broker is warm: Java has translated what it does often.
 Seconds are those of the system's counters, by thread: those of librdkafka bear names. *At work* is what roles
