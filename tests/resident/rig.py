@@ -178,6 +178,7 @@ class Rig:
             report_s=0.0,
             heartbeat_s=0.0,
             trim_s=0.0,
+            markers_s=0.0,
             as_of_s=as_of_s,
             # Where a step takes one event, commits go on while there is more to do.
             most_events=random.Random(seed).choice((1, 4, 50)),

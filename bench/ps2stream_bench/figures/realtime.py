@@ -221,9 +221,9 @@ selection). Throughput of one machine and visibility of updates are not in the p
 
 _OURS = """\
 US, Q1 with {subscriptions:,} subscriptions, five publications with one update, exactly once: what workers
-deliver are transactions of Kafka. *Throughput*: the same events flood the real-time engine, with broker, JVM, sender
-and observer on the two cores, and the inline engine on one core, with a Parquet sink; they take turns. The
-broker is warm: Java has translated what it does often.
+deliver are transactions of Kafka. *Throughput*: the same events flood the real-time engine, with broker,
+JVM, sender and observer on the two cores, and the inline engine on one core, with a Parquet sink; they take
+turns. The broker is warm: Java has translated what it does often.
 Seconds are those of the system's counters, by thread: those of librdkafka bear names. *At work* is what roles
 say of themselves: their processor time between reading and writing topics.
 

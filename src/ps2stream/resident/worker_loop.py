@@ -18,7 +18,7 @@ from ps2stream.resident.committing import Commits
 from ps2stream.resident.config import RoleConfig
 from ps2stream.resident.log_tail import LOG, LogTail
 from ps2stream.resident.notes import WorkerNote, note_from_bytes, note_to_bytes
-from ps2stream.resident.pace import MARKERS_S, Pace
+from ps2stream.resident.pace import Pace
 from ps2stream.resident.reporting import Reporter
 from ps2stream.resident.routed import RoutedHeader, from_record
 from ps2stream.resident.trimming import Trimming
@@ -48,7 +48,8 @@ class WorkerLoop:
         self._tail = LogTail(wire, config.files, config.run)
         self._recorder = Recorder("worker", number)
         self._reporter = Reporter(self._recorder, config.report_s)
-        self._commits = Commits(wire, self._recorder, Pace(least_s=MARKERS_S if config.is_exact else 0.0))
+        rest_s = config.markers_s if config.is_exact else 0.0
+        self._commits = Commits(wire, self._recorder, Pace(least_s=rest_s))
         self._n_reports = 0
         self._worked: dict[str, int] = {}
         self._role.follow(self._tail.snapshot)
