@@ -32,6 +32,7 @@ from ps2stream.partitioning.plan import Plan, owner
 from ps2stream.registry.segments import BEGIN, BOUNDS, SEGMENT, changes
 from ps2stream.roles.dispatcher import Dispatcher
 from ps2stream.roles.heap_host import HeapHost
+from ps2stream.roles.living import as_stored
 from ps2stream.roles.migration import Migrated
 from ps2stream.roles.registrar import Registrar
 from ps2stream.roles.worker import Worker
@@ -187,7 +188,7 @@ class Deployment:
         live = list(self.live())
         begun = concat([empty(SEGMENT), *(changes(segment, BEGIN) for segment in self.segments)])
         begun = begun.filter(pc.is_in(begun.column("seq_from"), pa.array(live, pa.int64())))
-        return self.registrar.as_stored(begun)
+        return as_stored(begun, self.registrar.living().routing)
 
     def _moved(self, plan: Plan, migrated: Migrated) -> Migrated:
         self.plans[plan.number] = plan

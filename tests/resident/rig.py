@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 import json
 import random
 from collections import deque
 from collections.abc import Callable, Sequence
-from concurrent.futures import Future
+from concurrent.futures import Executor, Future
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -127,6 +128,30 @@ class PatchyWire(MemoryWire):
 Writers = dict[tuple[int, int], int]
 
 
+class Late(Executor):
+    """Carry out what was submitted when somebody has asked for it some times: as late as that may be."""
+
+    def __init__(self, dice: random.Random) -> None:
+        self._dice = dice
+
+    def submit(self, work: Callable[..., Any], /, *arguments: Any, **named: Any) -> Future[Any]:
+        return _LateFuture(functools.partial(work, *arguments, **named), self._dice)
+
+
+class _LateFuture(Future[Any]):
+    def __init__(self, work: Callable[[], Any], dice: random.Random) -> None:
+        super().__init__()
+        self._work, self._dice = work, dice
+
+    def done(self) -> bool:
+        if not super().done() and self._dice.random() < 0.3:
+            try:
+                self.set_result(self._work())
+            except Exception as error:
+                self.set_exception(error)
+        return super().done()
+
+
 @dataclass
 class Rig:
     """A deployment in memory."""
@@ -214,7 +239,8 @@ class Rig:
             if role in self.loops:
                 self.zombies.append(self.loops[role])
         if role.kind == REGISTRAR:
-            self.loops[role] = RegistrarLoop(wire, self.config, self.controller)
+            beside = Late(dice) if self.is_patchy else None
+            self.loops[role] = RegistrarLoop(wire, self.config, self.controller, beside=beside)
         elif role.kind == DISPATCHER:
             self.loops[role] = DispatcherLoop(role.number, wire, self.config)
         else:

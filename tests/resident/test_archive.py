@@ -53,8 +53,14 @@ def test_an_archive_has_what_a_dictionary_would(
             archive.add(segment(*seqs))
             known |= {each: f"s{each}" for each in seqs if each % 2 == 0}
             if forgets:
-                known = {each: id for each, id in known.items() if random.random() < 0.5}  # type: ignore[attr-defined]
-                archive.keep(np.array(sorted(known), np.int64))
+                kept = [each for each in sorted(known) if random.random() < 0.5]  # type: ignore[attr-defined]
+                archive.sealed()
+                rows = archive.rows(np.array(kept, np.int64))
+                later = range(seq, seq + n)
+                seq += n
+                archive.add(segment(*later))
+                archive.replace_sealed(rows)
+                known = {each: f"s{each}" for each in (*kept, *later) if each % 2 == 0}
             some = np.array(
                 [each for each in sorted(known) if random.random() < 0.7],  # type: ignore[attr-defined]
                 np.int64,
@@ -95,7 +101,8 @@ def test_many_small_batches_are_joined() -> None:
 def test_what_is_forgotten_is_not_held_in_memory_by_what_is_kept() -> None:
     archive = Archive()
     archive.add(segment(*range(0, 4000, 2)))
-    archive.keep(np.array([2000], np.int64))
+    archive.sealed()
+    archive.replace_sealed(archive.rows(np.array([2000], np.int64)))
     [batch] = archive._batches
     assert batch.num_rows == 1
     assert batch.get_total_buffer_size() < 10_000

@@ -102,7 +102,7 @@ def test_one_that_starts_with_a_snapshot_routes_as_one_that_was_there() -> None:
     moved = house.adjust("move", 0, 1)
     house.update(moved.upto + 100, ends=["a", "b"])
     expected = workers_at(house, moved.since + 1)
-    house.log[:] = [house.registrar.snapshot(moved.since + 1)]
+    house.log[:] = [house.registrar.snapshot(moved.since + 1).made().entry]
     house.dispatcher = house.new_dispatcher()
     assert workers_at(house, moved.since + 1) == expected != []
     last = house.registrar.upto + 1

@@ -71,7 +71,7 @@ def test_one_that_takes_over_decides_as_the_one_before_would(what: tuple[str, ..
     assert other.upto == house.registrar.upto
     assert other.n_subscriptions == house.registrar.n_subscriptions == 3
     assert other.n_since_snapshot == house.registrar.n_since_snapshot
-    assert other.snapshot(0) == house.registrar.snapshot(0)
+    assert other.snapshot(0).made().entry == house.registrar.snapshot(0).made().entry
 
 
 def test_a_snapshot_has_what_lives_and_what_ended_beyond_the_horizon() -> None:
@@ -79,7 +79,7 @@ def test_a_snapshot_has_what_lives_and_what_ended_beyond_the_horizon() -> None:
     house.update(10, "a", "b", "c")
     house.update(20, ends=["a"])
     house.update(30, ends=["b"])
-    kept = house.registrar.snapshot(25)
+    kept = house.registrar.snapshot(25).made().entry
     rows = zip(*(kept.segment.column(name).to_pylist() for name in ("change", "id")), strict=True)
     assert sorted(rows) == [(BEGIN, "b"), (BEGIN, "c"), (END, "b")]
     assert (kept.kind, kept.horizon, kept.upto) == (EntryKind.SNAPSHOT, 25, house.registrar.upto)
@@ -90,20 +90,20 @@ def test_a_snapshot_of_a_snapshot_is_the_same() -> None:
     house = House()
     house.update(10, "a", "b")
     house.update(20, "c", ends=["a"])
-    first = house.registrar.snapshot(15)
+    first = house.registrar.snapshot(15).made().entry
     house.log[:] = [first]
-    assert house.new_registrar().snapshot(15) == first
+    assert house.new_registrar().snapshot(15).made().entry == first
 
 
 def test_a_subscription_that_came_again_is_one_in_a_snapshot_and_two_while_both_can_be_seen() -> None:
     house = House()
     house.update(10, "a")
     house.update(20, "a")
-    both = house.registrar.snapshot(15)
+    both = house.registrar.snapshot(15).made().entry
     house.log[:] = [both]
     assert house.new_registrar().n_subscriptions == 1
     assert both.segment.num_rows == 3
-    assert house.new_registrar().snapshot(21).segment.num_rows == 1
+    assert house.new_registrar().snapshot(21).made().entry.segment.num_rows == 1
 
 
 def test_a_snapshot_waits_until_no_packet_from_before_the_newest_adjustment_can_come() -> None:

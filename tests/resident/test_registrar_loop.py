@@ -179,7 +179,7 @@ def test_one_that_was_replaced_after_its_note_removes_nothing_of_its_successor()
     def commit_and_stall(*arguments: Any) -> Any:
         offsets = commit(*arguments)
         if loop._note.snapshot != note_before.snapshot:  # the snapshot is noted: a successor goes on with it
-            written.append(files.write_snapshot(loop._role.snapshot(0)))
+            written.append(files.write_snapshot(loop._role.snapshot(0).made().entry))
         return offsets
 
     note_before = loop._note

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
+from concurrent.futures import Executor, Future
 from dataclasses import dataclass, field
+from typing import Any
 
 import pytest
 
@@ -12,7 +15,9 @@ from ps2stream.config import Settings
 from ps2stream.errors import FencedError, StateError
 from ps2stream.model.schemas import EVENTS, empty
 from ps2stream.resident.files import FIRST_SNAPSHOT
+from ps2stream.resident.memory_wire import MemoryWire
 from ps2stream.resident.notes import RegistrarNote, note_from_bytes
+from ps2stream.resident.registrar_loop import RegistrarLoop
 from ps2stream.resident.wire import REGISTRAR, RoleName, Topic
 from ps2stream.store.memory import MemoryStore
 from ps2stream.testing.generators import random_events
@@ -39,6 +44,8 @@ def test_a_registrar_that_was_taken_over_removes_no_file_of_its_successor() -> N
     zombie._wire.commit = commit_and_be_cut_off
     zombie._role.n_since_snapshot = 10_000  # a snapshot is due
     zombie._snapshot_when_due()
+    while zombie._snapshotting.is_busy:
+        zombie._snapshot_when_due()
     zombie._wire.commit = commit
     with pytest.raises(FencedError):
         zombie._commit([])
@@ -93,3 +100,46 @@ def test_adjustments_that_follow_each_other_at_once_do_not_put_off_a_snapshot_fo
             keys.append(note.snapshot)
     assert n_adjustments > 5  # there are many, as the test needs
     assert len(keys) > 2
+
+
+def test_a_snapshot_is_of_the_log_as_it_was_when_it_was_begun() -> None:
+    work: list[Callable[[], object]] = []
+
+    class Held(Executor):
+        """Carry out nothing by itself."""
+
+        def submit(self, each: Callable[..., Any], /, *arguments: Any, **named: Any) -> Future[Any]:
+            future: Future[Any] = Future()
+            work.append(lambda: future.set_result(each()))
+            return future
+
+    sample = one_batch(random_events(300, seed=4))
+    rig = Rig.of(Settings(n_workers=2), sample, given=False, seed=4, snapshot_every=10).steadily()
+    rig.settle(1)
+    registrar = RoleName(REGISTRAR)
+    controller = Restless(4, sample, share=1.0)
+    rig.loops[registrar] = RegistrarLoop(
+        MemoryWire(rig.topics, registrar), rig.config, controller, beside=Held()
+    )
+    for number in range(40):
+        region = [-10, -10, 10, 10]
+        rig.arrive(Topic.UPDATES, {"id": f"s{number}", "expression": "tea", "region": region})
+        if number % 3 == 0:
+            rig.arrive(Topic.UPDATES, {"op": "unsubscribe", "id": f"s{number // 2}"})
+        rig.arrive(Topic.PUBLICATIONS, {"id": f"p{number}", "lat": 1.0, "lon": 1.0, "text": "tea"})
+        rig.settle(1)
+    assert len(work) == 1  # one at a time, and updates and adjustments went on
+    note = note_from_bytes(RegistrarNote, rig.topics.notes(REGISTRAR).get(0))
+    assert note.snapshot == FIRST_SNAPSHOT
+    assert note.n_adjustments > 3
+    work.pop()()
+    rig.settle(1)
+    note = note_from_bytes(RegistrarNote, rig.topics.notes(REGISTRAR).get(0))
+    assert note.snapshot != FIRST_SNAPSHOT
+    n_live, matches = rig.loops[registrar]._role.n_subscriptions, len(rig.matches())
+    for role in rig.roles:  # from the snapshot, and what came since it was begun
+        rig.start(role)
+    assert rig.loops[registrar]._role.n_subscriptions == n_live
+    rig.arrive(Topic.PUBLICATIONS, {"id": "last", "lat": 1.0, "lon": 1.0, "text": "tea"})
+    rig.settle(30)
+    assert len(rig.matches()) == matches + n_live

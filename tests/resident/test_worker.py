@@ -144,7 +144,7 @@ def test_one_that_starts_with_a_snapshot_finds_what_one_finds_that_was_there() -
     house.update(moved.upto + 100, "c", ends=["a"])
     position = house.registrar.upto + 1
     expected = house.publish(position)
-    house.log[:] = [house.registrar.snapshot(moved.since + 1)]
+    house.log[:] = [house.registrar.snapshot(moved.since + 1).made().entry]
     house.workers = [house.new_worker(number) for number in range(2)]
     house.dispatcher = house.new_dispatcher()
     assert house.publish(position) == expected == ["b", "c"]
@@ -156,7 +156,7 @@ def test_a_snapshot_amid_a_switch_has_both_generations() -> None:
     house.update(10, "a", "b")
     switched = house.adjust("switch")
     house.update(switched.upto + 100, "c", ends=["a"])
-    house.log[:] = [house.registrar.snapshot(switched.since + 1)]
+    house.log[:] = [house.registrar.snapshot(switched.since + 1).made().entry]
     house.workers = [house.new_worker(number) for number in range(2)]
     house.dispatcher, house.registrar = house.new_dispatcher(), house.new_registrar()
     assert house.publish(house.registrar.upto + 1) == ["b", "c"]

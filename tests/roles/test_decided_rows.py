@@ -45,7 +45,11 @@ def _ended(registrar: Registrar, segment: pa.RecordBatch) -> pa.RecordBatch:
     assert registrar.registry.seq_to(versions).tolist() == seq_to.tolist()
     postings = registrar.registry.postings(versions)
     return end_rows(
-        seq_from, seq_to, registrar.registry.ids(seq_from), postings, registrar.workers_of(versions)
+        seq_from,
+        seq_to,
+        registrar.registry.ids(seq_from),
+        postings,
+        workers_column(registrar._marks(versions)),
     )
 
 

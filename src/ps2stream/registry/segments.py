@@ -114,6 +114,12 @@ def end_rows(
     return pa.RecordBatch.from_arrays(columns, schema=SEGMENT)
 
 
+def ended_rows(begun: pa.RecordBatch, seq_to: Int64s) -> pa.RecordBatch:
+    """Lay out rows that end subscriptions whose beginnings are given as they are stored."""
+    ids, workers = begun.column("id"), begun.column("workers")
+    return end_rows(begun.column("seq_from").to_numpy(), seq_to, ids, postings_of(begun), workers)
+
+
 def postings_of(segment: pa.RecordBatch) -> Postings:
     """Pick the first, rarest, term of every clause: the one that it is posted under."""
     clauses = ragged_of(segment.column("clauses"), flat=False)

@@ -1,8 +1,8 @@
 """The archive: every subscription that somebody may still need, whole, as the registrar wrote it.
 
 So the registrar can hand subscriptions over by itself: no worker has to be asked, and none has to be alive,
-when cells move or a snapshot is made. Rows lie as they came, in the order of their seqs; those of a snapshot
-are mapped from its file.
+when cells move or a snapshot is made. Rows lie in the order of their seqs: first those of the newest
+snapshot, as it has them, then later ones as they came.
 """
 
 from __future__ import annotations
@@ -27,6 +27,7 @@ class Archive:
         self._batches: list[pa.RecordBatch] = []
         self._firsts: list[int] = []  # seq of each batch's first row
         self._n_small = 0
+        self._n_sealed = 0
 
     def add(self, segment: pa.RecordBatch) -> None:
         """Keep what begins in a segment; all of it begins after what is here."""
@@ -58,19 +59,19 @@ class Archive:
         """Copy subscriptions by seq, whoever stores them (``roles.migration.Fetch``)."""
         return subscriptions_of(self.rows(frozen(np.sort(seqs))))
 
-    def keep(self, seqs: Int64s) -> None:
-        """Forget all but these, given in ascending order."""
-        before, self._batches, self._firsts, self._n_small = self._batches, [], [], 0
-        for batch in before:
-            # Not by ``isin``, which would sort all seqs again for every batch.
-            own = batch.column("seq_from").to_numpy()
-            at = np.searchsorted(seqs, own)
-            is_kept = at < len(seqs)
-            is_kept[is_kept] = seqs[at[is_kept]] == own[is_kept]
-            # A copy, also of rows that lie together: a slice would hold all the others in memory.
-            kept = batch if is_kept.all() else batch.filter(pa.array(is_kept))
-            if kept.num_rows:
-                self._append(kept)
+    def sealed(self) -> list[pa.RecordBatch]:
+        """Return all that is here; what is added from now on stays apart from it."""
+        self._n_small, self._n_sealed = 0, len(self._batches)
+        return list(self._batches)
+
+    def replace_sealed(self, rows: pa.RecordBatch) -> None:
+        """Keep rows, by ascending seq, in place of all that was here when it was sealed."""
+        later, firsts = self._batches[self._n_sealed :], self._firsts[self._n_sealed :]
+        self._batches, self._firsts, self._n_sealed = [], [], 0
+        if rows.num_rows:
+            self._append(rows)
+        self._batches += later
+        self._firsts += firsts
 
     def _append(self, batch: pa.RecordBatch) -> None:
         self._batches.append(batch)

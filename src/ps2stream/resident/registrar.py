@@ -14,17 +14,18 @@ import pyarrow as pa
 
 from ps2stream.adjusting.controller import Adjusted, Controller
 from ps2stream.arrays import Int64s
-from ps2stream.arrow import concat
+from ps2stream.arrow import concat, pick
 from ps2stream.balance.adjustments import Adjustment
 from ps2stream.errors import StateError
 from ps2stream.matching.contract import FOREVER, Subscriptions
-from ps2stream.model.schemas import BEFORE_ALL_SEQS
+from ps2stream.model.schemas import BEFORE_ALL_SEQS, empty
 from ps2stream.partitioning.plan import Plan
-from ps2stream.registry.segments import end_rows
+from ps2stream.registry.segments import SEGMENT, ended_rows
 from ps2stream.resident.archive import Archive
 from ps2stream.resident.dispatcher import ReadPlan
 from ps2stream.resident.entries import Entry, EntryKind, PlanPlace
 from ps2stream.resident.positions import adjustment_seq
+from ps2stream.roles.living import Living
 from ps2stream.roles.registrar import Registrar
 from ps2stream.roles.worker_host import Served
 
@@ -46,6 +47,32 @@ class AdjustedEntry(NamedTuple):
     record: Adjustment
 
 
+class SnapshotBasis(NamedTuple):
+    """What a snapshot is made of. It stays as it is, whatever is decided next.
+
+    ``entry``: but for its rows. ``ends``: of each subscription that is needed; FOREVER of one that lives.
+    """
+
+    entry: Entry
+    needed: Living
+    ends: Int64s
+    archived: Sequence[pa.RecordBatch]
+
+    def made(self) -> Snapshot:
+        """Make the snapshot, which takes a while."""
+        begun = self.needed.rows(self.archived)
+        has_ended = self.ends != FOREVER
+        gone = ended_rows(pick(begun, has_ended), self.ends[has_ended])
+        return Snapshot(replace(self.entry, segment=concat([begun, gone])), begun)
+
+
+class Snapshot(NamedTuple):
+    """An entry that stands for all before it, and those of its rows that begin subscriptions."""
+
+    entry: Entry
+    begun: pa.RecordBatch
+
+
 class ResidentRegistrar:
     """Decide in the order of the log; ``gives_order``: seqs are given to updates, and not brought by them."""
 
@@ -54,14 +81,16 @@ class ResidentRegistrar:
         self._gives_order = gives_order
         self._archive = Archive()
         self._compact_beyond = BEFORE_ALL_SEQS
-        self.n_since_snapshot = -1  # entries' rows
+        self.n_since_snapshot = self._n_in_snapshot = 0  # entries' rows
         segments = []
         last: Entry | None = None
         for last in entries:
             self._archive.add(last.segment)
             segments.append(last.segment)
-            is_first = last.kind is EntryKind.SNAPSHOT
-            self.n_since_snapshot = 0 if is_first else self.n_since_snapshot + last.segment.num_rows
+            if last.kind is EntryKind.SNAPSHOT:
+                self.n_since_snapshot, self._n_in_snapshot = 0, last.segment.num_rows
+            else:
+                self.n_since_snapshot += last.segment.num_rows
         if last is None:
             raise StateError("a log must begin with a snapshot")
         self.upto, self._routing, self._since, self._generation = (
@@ -131,23 +160,26 @@ class ResidentRegistrar:
         """
         return self._since == BEFORE_ALL_SEQS or self._since < horizon
 
-    def snapshot(self, horizon: int) -> Entry:
-        """Return an entry that stands for all before: what lives, and what ended beyond the horizon."""
+    def is_snapshot_due(self, every: int) -> bool:
+        """Say whether the log has become long: longer than what a snapshot of it has to write again."""
+        return self.n_since_snapshot > max(every, self.n_subscriptions, self._n_in_snapshot)
+
+    def snapshot(self, horizon: int) -> SnapshotBasis:
+        """Return what a snapshot is made of: what lives, and what ended beyond the horizon."""
         registry = self.registrar.registry
         versions = registry.versions_ending_after(horizon)
-        seqs, ends = registry.seq_from(versions), registry.seq_to(versions)
-        self._archive.keep(seqs)
-        begun = self.registrar.as_stored(self._archive.rows(seqs))
-        ended = versions[ends != FOREVER]
-        gone = end_rows(
-            registry.seq_from(ended),
-            registry.seq_to(ended),
-            registry.ids(registry.seq_from(ended)),
-            registry.postings(ended),
-            self.registrar.workers_of(ended),
-        )
         self.n_since_snapshot = 0
-        return replace(self._entry(EntryKind.SNAPSHOT, concat([begun, gone])), horizon=horizon)
+        return SnapshotBasis(
+            replace(self._entry(EntryKind.SNAPSHOT, empty(SEGMENT)), horizon=horizon),
+            self.registrar.living()._replace(seqs=registry.seq_from(versions)),
+            registry.seq_to(versions),
+            self._archive.sealed(),
+        )
+
+    def has_snapshot(self, snapshot: Snapshot) -> None:
+        """Let go of what is not in a snapshot, made of what this gave last."""
+        self._n_in_snapshot = snapshot.entry.segment.num_rows
+        self._archive.replace_sealed(snapshot.begun)
 
     def _entry(self, kind: EntryKind, segment: pa.RecordBatch) -> Entry:
         self.n_since_snapshot += segment.num_rows if kind is not EntryKind.SNAPSHOT else 0

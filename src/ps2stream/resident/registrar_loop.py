@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from concurrent.futures import Executor
 from dataclasses import replace
 
 from ps2stream.adjusting.controller import Controller, LoadController
@@ -19,6 +20,7 @@ from ps2stream.resident.pace import Pace
 from ps2stream.resident.registrar import ResidentRegistrar
 from ps2stream.resident.rejecting import rejected_sends
 from ps2stream.resident.reporting import Reporter
+from ps2stream.resident.snapshotting import Snapshotting, Written, plans_of
 from ps2stream.resident.trimming import Trimming
 from ps2stream.resident.wire import Place, Received, Send, Topic, Wire
 from ps2stream.roles.update_compiler import compile_updates
@@ -43,6 +45,7 @@ class RegistrarLoop:
         controller: Controller | None = None,
         keep_record: KeepRecord = lambda record: None,
         keep_status: KeepStatus = lambda status: None,
+        beside: Executor | None = None,
     ) -> None:
         self._wire, self._config = wire, config
         self._order = config.order
@@ -54,7 +57,8 @@ class RegistrarLoop:
         self._role = ResidentRegistrar(
             entries, config.files.read_plan, gives_order=not config.has_given_order
         )
-        self._note, self._snapshot_plans = tail.note, _plans_of(tail.snapshot)
+        self._note, self._snapshot_plans = tail.note, plans_of(tail.snapshot)
+        self._snapshotting = Snapshotting(config.files, beside)
         self._recorder = Recorder("registrar", 0)
         self._reporter = Reporter(self._recorder, config.report_s)
         self._commits = Commits(wire, self._recorder, Pace(_REST, _MOST_REST_S))
@@ -158,27 +162,32 @@ class RegistrarLoop:
         self._log_end = max([self._log_end, *(offset + 1 for offset in written)])
 
     def _snapshot_when_due(self) -> None:
-        """Let a snapshot stand for the log so far, and let go of what the one before it stood for.
+        """Begin a snapshot of the log so far, unless one is under way; note it when it is written."""
+        horizon = self._controlling.horizon
+        if not self._snapshotting.is_busy and self._is_snapshot_due() and self._role.may_snapshot(horizon):
+            self._role.compact(horizon)
+            self._snapshotting.begin(self._role.snapshot(horizon), self._log_end)
+        written = self._snapshotting.written()
+        if written is not None:
+            self._role.has_snapshot(written.snapshot)
+            self._note_snapshot(written)
+
+    def _note_snapshot(self, written: Written) -> None:
+        """Let a snapshot stand for the log before it, and let go of what the one before it stood for.
 
         That one stays until the next, and the log behind it: a role may be about to read them.
         """
-        horizon = self._controlling.horizon
-        if not self._is_snapshot_due() or not self._role.may_snapshot(horizon):
-            return
-        self._role.compact(horizon)
-        snapshot = self._role.snapshot(horizon)
-        before, files = self._note, self._config.files
-        key = files.write_snapshot(snapshot)
-        plans_before, self._snapshot_plans = self._snapshot_plans, _plans_of(snapshot)
-        # Found out before the commit: what a successor writes after it is none of this one's business.
-        unused = files.all_but([key, before.snapshot, *self._snapshot_plans, *plans_before])
-        self._note = replace(before, snapshot=key, log=self._log_end, snapshot_before=before.snapshot)
+        before, plans_before = self._note, self._snapshot_plans
+        self._snapshot_plans = written.plans
+        self._note = replace(before, snapshot=written.key, log=written.log, snapshot_before=before.snapshot)
         self._commit([])
-        files.remove(unused)
+        # Of those that were there when it was begun: what a successor has written is none of ours.
+        used = {before.snapshot, *written.plans, *plans_before}
+        self._config.files.remove([key for key in written.files if key not in used])
         self._wire.trim({LOG: before.log})
 
     def _is_snapshot_due(self) -> bool:
-        return self._role.n_since_snapshot > max(self._config.snapshot_every, self._role.n_subscriptions)
+        return self._role.is_snapshot_due(self._config.snapshot_every)
 
     def _tell_status(self) -> None:
         if self._controlling.controller is None or time.monotonic() < self._status_at:
@@ -190,7 +199,3 @@ class RegistrarLoop:
             number = self._note.n_adjustments
             status = status_of(self._controlling.controller, self._role.registrar, number)
             self._keep_status({**status, "position": self._role.upto})
-
-
-def _plans_of(snapshot: Entry) -> list[str]:
-    return [place.key for place in snapshot.routing.parts]

@@ -35,7 +35,7 @@ from ps2stream.registry.segments import (
     postings_of,
 )
 from ps2stream.roles.decided_rows import Begun, CompiledColumns, begun_by, columns_of, segment_of
-from ps2stream.roles.living import Living, as_stored
+from ps2stream.roles.living import Living
 from ps2stream.roles.migration import (
     Fetch,
     Migrated,
@@ -112,7 +112,7 @@ class Registrar:
         """Return what dispatchers route by."""
         if not self._has_h2:
             raise StateError("a registrar without H2 has nothing to route publications by")
-        return self._grid_ts()
+        return self.routing.map(lambda stored: stored.grid_t)
 
     @property
     def plan_numbers(self) -> PlanNumbers:
@@ -247,14 +247,7 @@ class Registrar:
 
     def living(self) -> Living:
         """Return what lives now; it stays as it is, whatever is decided next."""
-        return Living(self.registry.live_seqs(), self._grid_ts())
-
-    def as_stored(self, begun: pa.RecordBatch) -> pa.RecordBatch:
-        """Bring rows that began subscriptions up to date with what was moved since."""
-        return as_stored(begun, self._grid_ts())
-
-    def _grid_ts(self) -> Routing[GridT]:
-        return self.routing.map(lambda stored: stored.grid_t)
+        return Living(self.registry.live_seqs(), self.routing.map(lambda stored: stored.grid_t))
 
     def _begin(self, updates: CompiledColumns) -> tuple[Begun, Postings, int]:
         """Begin the subscriptions of updates that the registry has decided on."""
@@ -279,10 +272,6 @@ class Registrar:
         """Say for each plan which of some subscriptions go by it."""
         is_older = seq_from <= self.routing.switch_seq
         return list(zip(self.routing.parts, (~is_older, is_older), strict=False))
-
-    def workers_of(self, versions: Int64s) -> pa.Array:
-        """List the workers that store each of some versions."""
-        return workers_column(self._marks(versions))
 
     def _marks(self, versions: Int64s) -> Destinations:
         """Mark who stores versions, each by the routing that it goes by."""

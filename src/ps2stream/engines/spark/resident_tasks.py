@@ -93,11 +93,13 @@ class RoleTask:
             wire.close()
 
     def _run_registrar(self, wire: Wire) -> None:
-        with ThreadPoolExecutor(1, "replanning") as background:
+        with (
+            ThreadPoolExecutor(1, "replanning") as background,
+            ThreadPoolExecutor(1, "snapshots") as beside,
+        ):
             controller = self.make_controller(self.config.settings, background)
-            loop = RegistrarLoop(
-                wire, self.config, controller, self._keep_record, self.state.mailbox.write_status
-            )
+            keep_status = self.state.mailbox.write_status
+            loop = RegistrarLoop(wire, self.config, controller, self._keep_record, keep_status, beside)
             while loop.step():
                 pass
 
