@@ -19,7 +19,7 @@ from ps2stream_bench.cluster.bed import UnavailableError
 from ps2stream_bench.engines import Stream, loaded, stream_of
 from ps2stream_bench.figure import Case, Context, Drawing, Figure, Page, Scale, Setting, Verdict
 from ps2stream_bench.latency import inline_latency
-from ps2stream_bench.live.saturation import saturation_of
+from ps2stream_bench.live.saturation import flooded, saturation_of
 from ps2stream_bench.live.threads import PARTS
 from ps2stream_bench.metrics import distinct, medians, middle, ratio, where
 from ps2stream_bench.plots import stacked
@@ -34,7 +34,7 @@ THROUGHPUT, VISIBILITY, ADJUSTMENT = "throughput", "visibility", "adjustment"
 _TARGET = 1.2
 
 _N_LIVE: dict[Scale, int] = {"tiny": 2_000, "small": 100_000, "paper": 1_000_000}
-_N_PUBLICATIONS: dict[Scale, int] = {"tiny": 150_000, "small": 2_500_000, "paper": 6_000_000}
+_N_PUBLICATIONS: dict[Scale, int] = {"tiny": 150_000, "small": 4_000_000, "paper": 8_000_000}
 _N_CORPUS: dict[Scale, int] = {"tiny": 5_000, "small": 100_000, "paper": 200_000}
 _N_TURNS: dict[Scale, int] = {"tiny": 1, "small": 3, "paper": 6}
 _WARM_S: dict[Scale, float] = {"tiny": 0.5, "small": 25.0, "paper": 40.0}
@@ -96,7 +96,7 @@ def _throughput(case: Case, stream: Stream, context: Context) -> Iterator[Row]:
     plan, events = stream.plan(given), stream.mixed
     with _started(stream, given, plan, context) as subject:
         alone = loaded(plan, given, stream.loading)
-        _, rest = saturation_of(subject, events, case["warm_s"], context.seed)
+        _, rest = flooded(subject, events, case["warm_s"], context.seed)
         alone.process(events.slice(0, events.num_rows - rest.num_rows))
         size = rest.num_rows // case["turns"]
         for turn in range(case["turns"]):
@@ -183,8 +183,8 @@ def _saturated(
     subject: Subject, events: pa.RecordBatch, case: Case, context: Context
 ) -> tuple[pa.RecordBatch, float]:
     """Return the events that are left after a look at the saturation, and half of that."""
-    saturation, rest = saturation_of(subject, events, case["warm_s"], context.seed)
-    return rest, saturation * _LOAD
+    found = saturation_of(subject, events, case["warm_s"], context.seed)
+    return found.rest, found.tuples_per_s
 
 
 _MEASURES = {THROUGHPUT: _throughput, VISIBILITY: _visibility, ADJUSTMENT: _adjustment}

@@ -24,7 +24,7 @@ from ps2stream.state.home_layout import HomeLayout
 from ps2stream_bench.engines import batches_of
 from ps2stream_bench.latency import arrivals
 from ps2stream_bench.live.deployment import Deployment, running
-from ps2stream_bench.live.quantiles import quantiles_ms
+from ps2stream_bench.live.quantiles import kept_up, quantiles_ms
 from ps2stream_bench.live.schedule import GATHER_S
 from ps2stream_bench.live.threads import Part, between, seconds_by_part
 from ps2stream_bench.results import Row
@@ -79,8 +79,10 @@ class JournalSubject:
         spent = between(before, self._seconds())
         is_publication = pa.compute.equal(events.column("op"), PUBLISH).to_numpy(zero_copy_only=False)
         done_s = self._done_at(first_seq + np.arange(events.num_rows)) - started
+        latency_s = (done_s - due_s)[is_publication]
         return {
-            **quantiles_ms((done_s - due_s)[is_publication]),
+            **quantiles_ms(latency_s),
+            "kept_up": kept_up(due_s[is_publication], latency_s),
             "n_events": events.num_rows,
             "n_publications": int(is_publication.sum()),
             "offered_tuples_per_s": tuples_per_s,

@@ -21,7 +21,7 @@ from ps2stream_bench.latency import arrivals
 from ps2stream_bench.live.broker import Broker
 from ps2stream_bench.live.clients import Client, Delivered, Observer, delivered
 from ps2stream_bench.live.deployment import Deployment, running
-from ps2stream_bench.live.quantiles import quantiles_ms
+from ps2stream_bench.live.quantiles import kept_up, quantiles_ms
 from ps2stream_bench.live.schedule import Schedule, flood, scheduled
 from ps2stream_bench.live.threads import Part, between, seconds_by_part
 from ps2stream_bench.results import Row
@@ -210,6 +210,7 @@ def latency_row(schedule: Schedule, found: Delivered, started: float) -> Row:
     latency_s = found.first_at[is_seen] - started - schedule.due_s[is_seen]
     return {
         **quantiles_ms(latency_s),
+        "kept_up": kept_up(schedule.due_s[is_seen], latency_s),
         "n_publications": len(schedule.due_s),
         "achieved_tuples_per_s": schedule.n_events / (found.last_at - started),
     }

@@ -15,6 +15,7 @@ def row(engine: str, load: int, p50: float, p99: float) -> Row:
         "load": load,
         "load_average_before": 7.5,
         "saturation_tuples_per_s": 1000.0,
+        "flood_tuples_per_s": 1500.0,
         **{f"latency_{name}_ms": value for name, value in quantiles.items()},
     }
 
