@@ -59,7 +59,8 @@ class Churn:
 
     def _updates(self) -> pa.RecordBatch:
         """Let the oldest subscriptions go, where there are enough, and new ones come in their places."""
-        n_ended = max(0, min(self._n_updates // 2, len(self._live) - self._n_kept))
+        # Rounded up: of an odd number one more would begin than end, each time.
+        n_ended = max(0, min((self._n_updates + 1) // 2, len(self._live) - self._n_kept))
         ended = [self._live.popleft() for _ in range(n_ended)]
         n_begun = self._n_updates - n_ended
         begun = [f"churn-{self._n_begun + row}" for row in range(n_begun)]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 
 import pyarrow as pa
+import pytest
 
 from ps2stream.kafka.client import Kafka
 from ps2stream.kafka.topics import Topics
@@ -23,9 +24,10 @@ def events() -> pa.RecordBatch:
     return pa.RecordBatch.from_pylist(rows, schema=EVENTS)
 
 
-def test_whoever_ends_has_begun_and_not_ended_before() -> None:
-    churn, live = Churn(TOPICS, events(), 12_000, 2, n_kept=50), set[str]()
-    for records in itertools.islice(churn.ticks(), 40):
+@pytest.mark.parametrize("tuples_per_s", [12_000, 12_600])  # an even and an odd number of updates a tick
+def test_whoever_ends_has_begun_and_not_ended_before(tuples_per_s: float) -> None:
+    churn, live = Churn(TOPICS, events(), tuples_per_s, 2, n_kept=50), set[str]()
+    for records in itertools.islice(churn.ticks(), 200):
         for row in decode(records[1].value or b"").to_pylist():
             if row["op"] == SUBSCRIBE:
                 assert row["id"] not in live
