@@ -15,6 +15,7 @@ from ps2stream.config import Settings
 from ps2stream.errors import FencedError, StateError
 from ps2stream.model.schemas import EVENTS, empty
 from ps2stream.resident.files import FIRST_SNAPSHOT
+from ps2stream.resident.log_tail import LOG, LogTail
 from ps2stream.resident.memory_wire import MemoryWire
 from ps2stream.resident.notes import RegistrarNote, note_from_bytes
 from ps2stream.resident.registrar_loop import RegistrarLoop
@@ -100,6 +101,26 @@ def test_adjustments_that_follow_each_other_at_once_do_not_put_off_a_snapshot_fo
             keys.append(note.snapshot)
     assert n_adjustments > 5  # there are many, as the test needs
     assert len(keys) > 2
+
+
+def test_plans_that_the_log_names_are_there_for_as_long_as_it_is_kept() -> None:
+    events = random_events(300, seed=3)
+    controller = Restless(3, one_batch(events), share=0.7)
+    rig = Rig.of(
+        Settings(n_workers=2), empty(EVENTS), controller=controller, given=False, seed=3, snapshot_every=5
+    ).steadily()
+    named: set[str] = set()
+    for number in range(60):
+        region = [-10, -10, 10, 10]
+        rig.arrive(Topic.UPDATES, {"id": f"s{number}", "expression": "tea", "region": region})
+        rig.settle(n_rounds=1)
+        kept = LogTail(MemoryWire(rig.topics, RoleName("reader")), rig.config.files, "")
+        log = rig.topics.records(LOG, rig.topics.first(LOG))
+        entries = [rig.config.files.read_snapshot(kept.note.snapshot_before), *kept.entries(log)]
+        named = {place.key for entry in entries for place in entry.routing.parts}
+        assert named <= set(rig.config.files.keys())
+    assert len(named) > 3  # there are some between two snapshots
+    assert len(rig.config.files.keys()) < 40  # and those before go
 
 
 def test_a_snapshot_is_of_the_log_as_it_was_when_it_was_begun() -> None:

@@ -58,9 +58,9 @@ class RoleFiles:
         assert entry is not None  # a snapshot has one part
         return entry
 
-    def all_but(self, keys: Collection[str]) -> list[str]:
-        """Return the keys of all files but some."""
-        return [key for key in self.store.list() if key not in keys]
+    def keys(self) -> list[str]:
+        """Return the keys of all files."""
+        return list(self.store.list())
 
     def remove(self, keys: Collection[str]) -> None:
         self.store.delete(*keys)

@@ -59,6 +59,7 @@ class RegistrarLoop:
         )
         self._note, self._snapshot_plans = tail.note, plans_of(tail.snapshot)
         self._snapshotting = Snapshotting(config.files, beside)
+        self._files_before: list[str] = []  # when the newest snapshot was begun
         self._recorder = Recorder("registrar", 0)
         self._reporter = Reporter(self._recorder, config.report_s)
         self._commits = Commits(wire, self._recorder, Pace(_REST, _MOST_REST_S))
@@ -175,15 +176,17 @@ class RegistrarLoop:
     def _note_snapshot(self, written: Written) -> None:
         """Let a snapshot stand for the log before it, and let go of what the one before it stood for.
 
-        That one stays until the next, and the log behind it: a role may be about to read them.
+        That one stays until the next, the log behind it, and plans that this names: a role may be about to
+        read them. Plans are written before the log names them, so it names none that was there when the
+        snapshot before was begun, but for those that this one names, too.
         """
         before, plans_before = self._note, self._snapshot_plans
         self._snapshot_plans = written.plans
         self._note = replace(before, snapshot=written.key, log=written.log, snapshot_before=before.snapshot)
         self._commit([])
-        # Of those that were there when it was begun: what a successor has written is none of ours.
         used = {before.snapshot, *written.plans, *plans_before}
-        self._config.files.remove([key for key in written.files if key not in used])
+        self._config.files.remove([key for key in self._files_before if key not in used])
+        self._files_before = written.files
         self._wire.trim({LOG: before.log})
 
     def _is_snapshot_due(self) -> bool:

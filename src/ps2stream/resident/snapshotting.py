@@ -46,7 +46,7 @@ class Snapshotting:
 
     def begin(self, basis: SnapshotBasis, log: int) -> None:
         """Begin to write a snapshot, which stands for the log before an offset."""
-        files = self._files.all_but(())
+        files = self._files.keys()
 
         def write() -> Written:
             snapshot = basis.made()
