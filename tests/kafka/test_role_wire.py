@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import pytest
 
-from ps2stream.errors import FencedError, StateError
+from ps2stream.errors import BrokerError, FencedError, StateError
 from ps2stream.kafka.ends import Ends
 from ps2stream.kafka.places import Place, Received, RoleName, Send
 from ps2stream.kafka.role_topics import RoleTopics
@@ -49,9 +49,10 @@ def wait_until(is_so: Callable[[], bool]) -> None:
 
 def begin(wire: KafkaWire, topics: RoleTopics, value: bytes) -> None:
     """Leave a transaction open, as a role does that dies in it."""
-    wire._producer.begin_transaction()
-    produce(wire._producer, Outgoing(topics.name("log"), 0, value))
-    wire._producer.flush()
+    producer = wire._transactions.producers[0]
+    producer.begin_transaction()
+    produce(producer, Outgoing(topics.name("log"), 0, value))
+    producer.flush()
 
 
 def test_records_and_note_are_there_together_and_in_order(role_topics: RoleTopics) -> None:
@@ -68,16 +69,44 @@ def test_records_and_note_are_there_together_and_in_order(role_topics: RoleTopic
     assert set(values(polled(after, 2))) == {b"b", b"x"}
 
 
-def test_what_was_not_committed_will_never_be_and_nobody_waits_for_it(role_topics: RoleTopics) -> None:
-    first = KafkaWire(role_topics, REGISTRAR)
-    first.commit([Send(LOG, b"a")], b"one")
+@pytest.mark.parametrize("role", [REGISTRAR, WORKER], ids=["one client", "two in turn"])
+@pytest.mark.parametrize("n_before", [1, 2])
+def test_what_was_not_committed_will_never_be_and_nobody_waits_for_it(
+    role_topics: RoleTopics, role: RoleName, n_before: int
+) -> None:
+    first = KafkaWire(role_topics, role)
+    for _ in range(n_before):
+        first.commit([Send(LOG, b"a")], b"one")
     begin(first, role_topics, b"lost")
-    second = KafkaWire(role_topics, REGISTRAR)
-    assert second.notes("registrar") == {0: b"one"}
-    assert values(second.read(LOG, 0)) == [b"a"]
+    second = KafkaWire(role_topics, role)
+    assert second.notes(role.kind) == {role.number: b"one"}
+    assert values(second.read(LOG, 0)) == [b"a"] * n_before
     second.commit([Send(LOG, b"b")], b"two")
-    third = KafkaWire(role_topics, REGISTRAR)
-    assert values(third.read(LOG, 0)) == [b"a", b"b"]
+    third = KafkaWire(role_topics, role)
+    assert values(third.read(LOG, 0)) == [*([b"a"] * n_before), b"b"]
+
+
+def test_what_clients_write_in_turn_lies_in_the_order_of_commits(role_topics: RoleTopics) -> None:
+    wire = KafkaWire(role_topics, WORKER)
+    offsets = [wire.commit([Send(ROUTED, str(number).encode())], b"")[0] for number in range(50)]
+    assert offsets == sorted(offsets)
+    wire.follow({ROUTED: 0})
+    assert values(polled(wire, 50)) == [str(number).encode() for number in range(50)]
+
+
+@pytest.mark.parametrize("n_before", [0, 1], ids=["its first client's turn", "its second client's"])
+def test_whoever_has_the_turn_is_fenced(role_topics: RoleTopics, n_before: int) -> None:
+    first = KafkaWire(role_topics, WORKER)
+    for _ in range(n_before):
+        first.commit([Send(ROUTED, b"a")], b"one")
+    second = KafkaWire(role_topics, WORKER)
+    with pytest.raises(FencedError, match="another worker 1"):
+        first.commit([Send(ROUTED, b"zombie")], b"zombie")
+    with pytest.raises(BrokerError):  # not with its other client either
+        first.commit([Send(ROUTED, b"zombie")], b"zombie")
+    second.commit([Send(ROUTED, b"b")], b"two")
+    third = KafkaWire(role_topics, WORKER)
+    assert values(third.read(ROUTED, 0)) == [*([b"a"] * n_before), b"b"]
 
 
 def test_one_whose_wire_was_opened_by_another_can_write_no_more(role_topics: RoleTopics) -> None:
@@ -123,7 +152,7 @@ def test_notes_can_be_read_while_they_are_trimmed(role_topics: RoleTopics) -> No
         wire.commit([], str(number).encode())
         wire.trim({})
         (found,) = read_notes(role_topics, ends, "worker").values()
-        assert number - 1 <= int(found) <= number
+        assert number - 2 <= int(found) <= number
 
 
 def test_a_role_of_more_dispatchers_has_notes_of_its_own(role_topics: RoleTopics) -> None:

@@ -94,6 +94,17 @@ def test_a_role_rests_after_a_commit_but_not_beside_one(
     assert len(slept) == 1
 
 
+def test_a_role_that_was_about_to_rest_learns_that_its_commit_is_done(
+    wire: OpenWire, commits: Commits, slept: list[float]
+) -> None:
+    done: list[str] = []
+    commits.begin(SENDS, b"note", lambda ago_s, offsets: done.append("one"))
+    wire.begun[0].set_result([0])
+    commits.rest()
+    assert done == ["one"]
+    assert len(slept) == 1
+
+
 def test_a_role_rests_between_two_commits_also_where_it_worked_meanwhile(
     wire: OpenWire, commits: Commits, slept: list[float]
 ) -> None:

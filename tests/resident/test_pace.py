@@ -18,8 +18,8 @@ class Clock:
         self.slept.append(seconds)
         self.now += seconds
 
-    def pace(self, share: float = 1.0, most_s: float = 0.01, least_s: float = 0.0) -> Pace:
-        return Pace(share, most_s, least_s, lambda: self.now, self.sleep)
+    def pace(self, share: float = 1.0, most_s: float = 0.01) -> Pace:
+        return Pace(share, most_s, lambda: self.now, self.sleep)
 
 
 def test_a_role_rests_as_long_as_its_commit_took() -> None:
@@ -38,12 +38,12 @@ def test_a_rest_has_a_limit() -> None:
     assert clock.slept == [pytest.approx(0.03)]
 
 
-def test_a_rest_lasts_until_partitions_have_their_markers() -> None:
+def test_a_rest_begins_when_the_commit_ended() -> None:
     clock = Clock()
-    pace = clock.pace(share=0.25, least_s=0.006)
-    pace.committed(0.004)
+    pace = clock.pace()
+    pace.committed(0.004, ago_s=0.003)
     pace.rest()
-    assert clock.slept == [pytest.approx(0.006)]
+    assert clock.slept == [pytest.approx(0.001)]
 
 
 def test_who_comes_first_after_a_while_is_served_at_once() -> None:

@@ -7,7 +7,8 @@ of the same role comes: a successor, who cannot read the note among them, would 
 its first commit would commit both.
 
 Every transaction of a role has a note, in a partition that nobody else writes. When the role has become the
-only writer, nothing may be open there.
+only writer, nothing may be open there. Which of its clients left it cannot be seen: each aborts a transaction
+in all places.
 """
 
 from __future__ import annotations
@@ -28,27 +29,27 @@ _ABORT_S = 30.0
 
 
 def abort_what_hangs(
-    producer: Producer,
+    producers: Iterable[Producer],
     ends: Ends,
     notes: tuple[str, int],
     topics: Iterable[str],
     grace_s: float = GRACE_S,
 ) -> bool:
-    """Abort a transaction of this producer's predecessor that hangs; say whether there was one.
+    """Abort a transaction of these producers' predecessors that hangs; say whether there was one.
 
     ``notes``: the topic and the partition that shows it. ``topics``: where else it may have records.
     """
     topic, mine = notes
     if _closes(ends, notes, grace_s):
         return False
-    producer.begin_transaction()
-    produce(producer, Outgoing(topic, mine, b""))
-    for each in topics:
-        for partition in _open(ends, each):
+    places = [(topic, mine), *((each, partition) for each in topics for partition in _open(ends, each))]
+    for producer in producers:
+        producer.begin_transaction()
+        for place in places:
             # Where it is another's that is open, this one does no harm: nobody reads what was aborted.
-            produce(producer, Outgoing(each, partition, b""))
-    producer.flush(_ABORT_S)  # else nothing of it would reach the partitions, nor a marker
-    producer.abort_transaction(_ABORT_S)
+            produce(producer, Outgoing(*place, b""))
+        producer.flush(_ABORT_S)  # else nothing of it would reach the partitions, nor a marker
+        producer.abort_transaction(_ABORT_S)
     if not _closes(ends, notes, grace_s):
         raise BrokerError(f"a transaction hangs in partition {mine} of {topic}, which has one writer")
     return True

@@ -1,16 +1,17 @@
-"""The wire of a role on Kafka: a consumer, and a producer with transactions (``resident/wire.py``).
+"""The wire of a role on Kafka: a consumer, and clients with transactions (``resident/wire.py``).
 
 *One piece.* The records of a commit and the note that goes with them are one transaction. The note is a
 record, too, of a partition that only this role writes: an offset of a consumer group would say the same, but
 it expires, and takes two requests more.
 
-*One writer.* A role has one transactional id, whoever runs it. Opening its wire fences the one before: its
+*One writer.* A role has its transactional ids, whoever runs it. Opening its wire fences the one before: its
 transaction is aborted, its next one is refused, and what it has committed can be read from then on
 (``hanging.py`` has the exception).
 """
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 
@@ -19,7 +20,6 @@ from confluent_kafka import (
     KafkaError,
     KafkaException,
     Message,
-    Producer,
     TopicPartition,
 )
 from confluent_kafka.admin import DeletedRecords  # type: ignore[attr-defined]
@@ -31,12 +31,13 @@ from ps2stream.kafka.hanging import abort_what_hangs
 from ps2stream.kafka.places import Place, Received, RoleName, Send
 from ps2stream.kafka.reading import Span, read
 from ps2stream.kafka.role_topics import RoleTopics
-from ps2stream.kafka.sending import OnDelivery, Outgoing, Sender, produce
-from ps2stream.kafka.transactions import init_transactions
+from ps2stream.kafka.sending import Outgoing, Sender
+from ps2stream.kafka.transactions import Transactions
 
 #: Brokers abort a transaction that is left open for longer: so long others wait for a role that was stopped.
 TRANSACTION_MS = 10_000
-_COMMIT_S = 30.0
+#: Clients that write in turn. Workers commit all the time, others seldom.
+_N_CLIENTS = {"worker": 2}
 #: Records that are taken from the client at once, unless told otherwise.
 _AT_ONCE = 2_000
 _FENCED = (
@@ -61,14 +62,10 @@ class KafkaWire:
         kafka = topics.topics.kafka
         self._names = {topics.name(NOTES): NOTES}
         self._places: dict[tuple[str | None, int | None], Place] = {}  # by topic and partition of messages
-        self._producer: Producer = kafka.producer(
-            transactional_id=topics.name(f"{role.kind}-{role.number}"),
-            transaction_timeout_ms=TRANSACTION_MS,
-            linger_ms=0,
-            socket_nagle_disable=True,
-        )
         with kafka.telling(f"become {role}"):
-            init_transactions(self._producer)
+            self._transactions = Transactions(
+                kafka, topics.name(f"{role.kind}-{role.number}"), _N_CLIENTS.get(role.kind, 1), TRANSACTION_MS
+            )
         self._consumer: Consumer = kafka.consumer(
             group_id=topics.name(f"{role.kind}-{role.number}"),
             socket_nagle_disable=True,
@@ -79,9 +76,10 @@ class KafkaWire:
         with kafka.telling(f"become {role}"):
             mine = topics.note_partition(role.kind, role.number)
             written = [topics.name(each) for each in _WRITTEN]
-            abort_what_hangs(self._producer, self._ends, (topics.name(NOTES), mine), written)
+            abort_what_hangs(self._transactions.producers, self._ends, (topics.name(NOTES), mine), written)
         self._admin = kafka.admin()
-        self._note_offset = self._older_note_offset = -1
+        #: Markers of all but the first of these may be under way.
+        self._note_offsets: deque[int] = deque(maxlen=1 + len(self._transactions.producers))
         self._sender: Sender | None = None
         self._aside = ThreadPoolExecutor(1, "commit")
         self._trimming: dict[TopicPartition, Future[DeletedRecords]] = {}
@@ -127,20 +125,13 @@ class KafkaWire:
 
     def commit(self, sends: Sequence[Send], note: bytes) -> list[int]:
         """Write in one transaction; if that fails, who opens the wire next finds out what became of it."""
-        offsets = [-1] * (len(sends) + 1)
         mine = self._topics.note_partition(self._role.kind, self._role.number)
         records = [*sends, Send(Place(NOTES, mine), note)]
         try:
-            self._producer.begin_transaction()
-            for number, (place, value, key) in enumerate(records):
-                outgoing = Outgoing(self._topics.name(place.topic), place.partition, value, key)
-                produce(self._producer, outgoing, _noted(offsets, number))
-            self._producer.commit_transaction(_COMMIT_S)
+            offsets = self._transactions.commit([self._outgoing(each) for each in records])
         except KafkaException as error:
             raise self._failure(error, records) from error
-        if min(offsets) < 0:
-            raise BrokerError(f"{self._role} was not told where its records are")
-        self._older_note_offset, self._note_offset = self._note_offset, offsets.pop()
+        self._note_offsets.append(offsets.pop())
         return offsets
 
     def begin_commit(
@@ -156,16 +147,13 @@ class KafkaWire:
         """Write without a transaction: an idempotent client writes each record once, whoever may write."""
         if self._sender is None:
             self._sender = Sender(self._topics.topics.kafka, linger_ms=0)
-        sent = self._sender.send(
-            Outgoing(self._topics.name(place.topic), place.partition, value, key)
-            for place, value, key in sends
-        )
-        return [offset for _, offset in sent]
+        return [offset for _, offset in self._sender.send(map(self._outgoing, sends))]
 
     def trim(self, ends: Mapping[Place, int]) -> None:
         mine = Place(NOTES, self._topics.note_partition(self._role.kind, self._role.number))
-        # The newest is committed, but its marker may be under way: until then others read the one before.
-        wanted = {**ends, mine: self._older_note_offset}
+        # The newest are committed, but their markers may be under way: until then others read one before.
+        is_full = len(self._note_offsets) == self._note_offsets.maxlen
+        wanted = {**ends, mine: self._note_offsets[0] if is_full else -1}
         partitions = [
             TopicPartition(self._topics.name(place.topic), place.partition, end)
             for place, end in wanted.items()
@@ -177,7 +165,10 @@ class KafkaWire:
     def close(self) -> None:
         self._aside.shutdown()  # what is being committed ends, well or not
         self._consumer.close()
-        self._producer.purge()
+        self._transactions.close()
+
+    def _outgoing(self, send: Send) -> Outgoing:
+        return Outgoing(self._topics.name(send.place.topic), send.place.partition, send.value, send.key)
 
     def _partitions(self, starts: Mapping[Place, int]) -> list[TopicPartition]:
         self._names |= {self._topics.name(place.topic): place.topic for place in starts}
@@ -234,11 +225,3 @@ def read_notes(topics: RoleTopics, ends: Ends, kind: str) -> dict[int, bytes]:
         if ends.first(topic, n) == firsts:
             raise
         return read_notes(topics, ends, kind)  # somebody has trimmed its notes since they were looked for
-
-
-def _noted(offsets: list[int], number: int) -> OnDelivery:
-    def take(error: KafkaError | None, message: Message) -> None:
-        if error is None:
-            offsets[number] = message.offset() or 0
-
-    return take

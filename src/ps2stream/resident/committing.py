@@ -39,6 +39,8 @@ class Commits:
 
     def rest(self) -> None:
         """Return when the next commit may begin; where one goes on, that is what to wait for."""
+        if self._begun is not None and self._begun.future.done():
+            self.settle()
         if self._begun is None:
             self._pace.rest()
 
@@ -69,7 +71,7 @@ class Commits:
         now = time.monotonic()
         ended = begun.ended[0] if begun.ended else now
         took_s = ended - begun.started
-        self._pace.committed(took_s)
+        self._pace.committed(took_s, now - ended)
         self._recorder.observe("commit_seconds", took_s)
         self._recorder.count("batches")
         begun.then(now - ended, offsets)

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 
 from ps2stream.config import Settings
 from ps2stream.resident.files import RoleFiles
-from ps2stream.resident.pace import MARKERS_S
 from ps2stream.resident.reading import Arrival, Given, Order
 from ps2stream.resident.trimming import TRIM_S
 from ps2stream.sinks.match_records import MatchFormat
@@ -21,7 +20,6 @@ class RoleConfig:
     may lie that a publication asks for. ``most_events``: of one commit. ``report_s``: between two reports of
     a role. ``snapshot_every``: after this many rows of the log, or as many as there are subscriptions, a
     snapshot stands for it. ``after_s``: a publication waits no longer for what it wants to come after.
-    ``markers_s``: how long a worker rests after a transaction at least (``pace.py``).
     """
 
     settings: Settings
@@ -37,7 +35,6 @@ class RoleConfig:
     report_s: float = 1.0
     heartbeat_s: float = 0.2
     trim_s: float = TRIM_S
-    markers_s: float = MARKERS_S
     snapshot_every: int = 100_000
 
     @property

@@ -48,8 +48,7 @@ class WorkerLoop:
         self._tail = LogTail(wire, config.files, config.run)
         self._recorder = Recorder("worker", number)
         self._reporter = Reporter(self._recorder, config.report_s)
-        rest_s = config.markers_s if config.is_exact else 0.0
-        self._commits = Commits(wire, self._recorder, Pace(least_s=rest_s))
+        self._commits = Commits(wire, self._recorder, Pace())
         self._n_reports = 0
         self._worked: dict[str, int] = {}
         self._role.follow(self._tail.snapshot)
@@ -93,7 +92,7 @@ class WorkerLoop:
         sends += self._reports()
         if sends or self._next != before:
             self._commit(sends, appended)
-        if self._tail.is_stopped or not self._is_ready():
+        if self._tail.is_stopped:
             self._commits.settle()
         self._role.forget(self._horizon)
         self._trimming.when_due({self._routed: self._trimmable()})
