@@ -12,11 +12,11 @@ import contextlib
 import gc
 import time
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from typing import NoReturn
 
 from ps2stream.config import Settings
+from ps2stream.engines.background import background_thread
 from ps2stream.engines.batch_loop import BatchLoop
 from ps2stream.engines.durable_job import BatchDone, DurableJob
 from ps2stream.engines.held_state import HeldState, held_state
@@ -62,8 +62,8 @@ def embedded_stream(
     with (
         Journal.open(journal) as opened,
         held_state(state) as held,
-        ThreadPoolExecutor(1, "replanning") as background,
-        ThreadPoolExecutor(1, "snapshots") as beside,
+        background_thread("replanning") as background,
+        background_thread("snapshots") as beside,
     ):
         feed = JournalFeed(opened, journal, stays_here=True)
         start = StreamStart(

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Executor
 from dataclasses import dataclass
 
 from pyspark import TaskContext
@@ -16,6 +16,7 @@ from pyspark import TaskContext
 from ps2stream.adjusting.controller import Controller, controller_of
 from ps2stream.balance.adjustments import Adjustment
 from ps2stream.config import Settings
+from ps2stream.engines.background import background_thread
 from ps2stream.engines.kernel_warmup import warm
 from ps2stream.kafka.places import RoleName
 from ps2stream.kafka.role_topics import RoleTopics
@@ -36,7 +37,7 @@ _MOST_PAUSE_S = 1.0
 _UPDATES_AT_ONCE = 20_000
 
 #: Make the controller of a registrar; by default the one that the settings ask for.
-MakeController = Callable[[Settings, ThreadPoolExecutor], Controller | None]
+MakeController = Callable[[Settings, Executor], Controller | None]
 
 
 def roles_of(settings: Settings) -> list[RoleName]:
@@ -94,8 +95,8 @@ class RoleTask:
 
     def _run_registrar(self, wire: Wire) -> None:
         with (
-            ThreadPoolExecutor(1, "replanning") as background,
-            ThreadPoolExecutor(1, "snapshots") as beside,
+            background_thread("replanning") as background,
+            background_thread("snapshots") as beside,
         ):
             controller = self.make_controller(self.config.settings, background)
             keep_status = self.state.mailbox.write_status

@@ -9,7 +9,6 @@ import shutil
 import tempfile
 import uuid
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
@@ -17,6 +16,7 @@ from pyspark.sql.pandas.types import from_arrow_schema
 
 from ps2stream.adjusting.controller import Controller, controller_of
 from ps2stream.config import Settings
+from ps2stream.engines.background import background_thread
 from ps2stream.engines.durable_job import SNAPSHOT_EVERY, BatchDone
 from ps2stream.engines.held_state import held_state
 from ps2stream.engines.kernel_warmup import warm
@@ -107,7 +107,7 @@ def feed_stream(
     state, sink = where
     with (
         held_state(state, on_cluster=not is_local(spark.sparkContext)) as held,
-        ThreadPoolExecutor(1, "replanning") as background,
+        background_thread("replanning") as background,
     ):
         from_state = StreamStart(held, feed, sink, settings, options, sample, background)
 
@@ -155,7 +155,7 @@ def events_stream(
     sink, spark, numbers = ParquetSink.at(out), events.sparkSession, not has_seq(events)
     with (
         held_state(state, on_cluster=not is_local(spark.sparkContext)) as held,
-        ThreadPoolExecutor(1, "replanning") as background,
+        background_thread("replanning") as background,
     ):
 
         def start(on_done: OnBatch) -> Started:
