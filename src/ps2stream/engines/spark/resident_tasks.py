@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import Executor
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 from pyspark import TaskContext
@@ -37,7 +37,7 @@ _MOST_PAUSE_S = 1.0
 _UPDATES_AT_ONCE = 20_000
 
 #: Make the controller of a registrar; by default the one that the settings ask for.
-MakeController = Callable[[Settings, Executor], Controller | None]
+MakeController = Callable[[Settings, ThreadPoolExecutor], Controller | None]
 
 
 def roles_of(settings: Settings) -> list[RoleName]:
