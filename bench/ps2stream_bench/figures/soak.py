@@ -27,7 +27,7 @@ _N_LIVE: dict[Scale, int] = {"tiny": 2_000, "small": 100_000, "paper": 1_000_000
 _N_PUBLICATIONS: dict[Scale, int] = {"tiny": 20_000, "small": 400_000, "paper": 1_000_000}
 _N_CORPUS: dict[Scale, int] = {"tiny": 5_000, "small": 100_000, "paper": 200_000}
 _SECONDS: dict[Scale, int] = {"tiny": 6, "small": 300, "paper": 3_600}
-_RATE: dict[Scale, int] = {"tiny": 2_000, "small": 40_000, "paper": 80_000}
+_RATE: dict[Scale, int] = {"tiny": 2_000, "small": 40_000, "paper": 60_000}
 _N_LOOKS = 120
 #: What users keep, and for how long, is theirs to say: here some minutes' worth.
 _KEPT_BYTES = 128 << 20
