@@ -1,7 +1,8 @@
 """Who wrote which record of a topic: no client is told, but the files of the broker say it.
 
 A batch of records begins with the id of its producer, which a transactional id keeps from one process to the
-next. So it stands for a role, whoever ran it.
+next. Those that write notes to the same partition are clients of one role: the first of them stands for it,
+whoever ran it.
 """
 
 from __future__ import annotations
@@ -21,10 +22,10 @@ _LENGTH_FROM = 12
 
 
 class Written(NamedTuple):
-    """A row of a record, and the id of its producer."""
+    """A row of a record, and who wrote it: a role, or a producer of no role."""
 
     row: dict[str, Any]
-    producer: int
+    writer: int
 
 
 def producers(log: Path) -> Iterator[tuple[range, int]]:
@@ -40,9 +41,19 @@ def producers(log: Path) -> Iterator[tuple[range, int]]:
 def written(topics: Topics, topic: str, data: Path) -> list[Written]:
     """Return the rows of all committed records of a topic, in the order of each partition."""
     rows: list[Written] = []
+    roles = _roles(topics, data)
     for span in spans(topics, topic):
         batches = producers(data / f"{topic}-{span.partition}")
         who = {offset: producer for offsets, producer in batches for offset in offsets}
         for offset, found in records_of(topics, span):
-            rows += [Written(row, who[offset]) for row in found]
+            rows += [Written(row, roles.get(who[offset], who[offset])) for row in found]
     return rows
+
+
+def _roles(topics: Topics, data: Path) -> dict[int, int]:
+    """Return which producer stands for the role of each that has written notes."""
+    found: dict[int, int] = {}
+    for notes in data.glob(f"{topics.prefix}.notes-*"):
+        clients = {producer for _, producer in producers(notes)}
+        found |= dict.fromkeys(clients, min(clients, default=0))
+    return found

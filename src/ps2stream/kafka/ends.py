@@ -35,15 +35,20 @@ class Ends:
         self._admin = self.kafka.admin()
 
     def first(self, topic: str, n_partitions: int) -> list[int]:
-        return self._offsets(topic, n_partitions, OffsetSpec.earliest())  # type: ignore[no-untyped-call]
+        return self._offsets(topic, range(n_partitions), OffsetSpec.earliest())  # type: ignore[no-untyped-call]
 
     def last(self, topic: str, n_partitions: int) -> list[int]:
-        return self._offsets(topic, n_partitions, OffsetSpec.latest())  # type: ignore[no-untyped-call]
+        return self._offsets(topic, range(n_partitions), OffsetSpec.latest())  # type: ignore[no-untyped-call]
+
+    def last_of(self, topic: str, partition: int) -> int:
+        """Return the same for one partition."""
+        only = range(partition, partition + 1)
+        return self._offsets(topic, only, OffsetSpec.latest())[0]  # type: ignore[no-untyped-call]
 
     def acknowledged(self, topic: str, n_partitions: int) -> list[int]:
         """Return the offsets behind the last records, also of transactions that are not over."""
         spec = OffsetSpec.latest()  # type: ignore[no-untyped-call]
-        return self._offsets(topic, n_partitions, spec, IsolationLevel.READ_UNCOMMITTED)
+        return self._offsets(topic, range(n_partitions), spec, IsolationLevel.READ_UNCOMMITTED)
 
     def n_partitions(self, topic: str) -> int:
         """Return how many partitions a topic has, as it was not long ago."""
@@ -86,11 +91,11 @@ class Ends:
     def _offsets(
         self,
         topic: str,
-        n_partitions: int,
+        partitions: range,
         spec: OffsetSpec,
         isolation: IsolationLevel = IsolationLevel.READ_COMMITTED,
     ) -> list[int]:
-        wanted = [TopicPartition(topic, number) for number in range(n_partitions)]
+        wanted = [TopicPartition(topic, number) for number in partitions]
 
         def ask() -> dict[int, int]:
             with self._renewed_when_behind():
@@ -100,6 +105,9 @@ class Ends:
                 return {each.partition: told.result().offset for each, told in asked.items()}
 
         found = self.kafka.patiently(f"look how far {topic} goes", ask)
-        if len(found) != n_partitions:
-            raise BrokerError(f"Kafka {self.kafka.servers} knows {len(found)} of {n_partitions} of {topic}")
-        return [found[number] for number in range(n_partitions)]
+        if len(found) != len(partitions):
+            known = f"{len(found)} of {len(partitions)}"
+            raise BrokerError(
+                f"Kafka {self.kafka.servers} knows {known} partitions of {topic} that were asked for"
+            )
+        return [found[number] for number in partitions]

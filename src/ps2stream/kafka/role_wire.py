@@ -11,6 +11,7 @@ transaction is aborted, its next one is refused, and what it has committed can b
 
 from __future__ import annotations
 
+import time
 from collections import deque
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -38,6 +39,8 @@ from ps2stream.kafka.transactions import Transactions
 TRANSACTION_MS = 10_000
 #: Clients that write in turn. Workers commit all the time, others seldom.
 _N_CLIENTS = {"worker": 2}
+#: Until all partitions have the markers of a transaction; it takes some milliseconds.
+_MARKERS_S, _LOOK_S = 30.0, 0.001
 #: Records that are taken from the client at once, unless told otherwise.
 _AT_ONCE = 2_000
 _FENCED = (
@@ -78,8 +81,8 @@ class KafkaWire:
             written = [topics.name(each) for each in _WRITTEN]
             abort_what_hangs(self._transactions.producers, self._ends, (topics.name(NOTES), mine), written)
         self._admin = kafka.admin()
-        #: Markers of all but the first of these may be under way.
-        self._note_offsets: deque[int] = deque(maxlen=1 + len(self._transactions.producers))
+        #: The last has no marker yet, perhaps.
+        self._note_offsets: deque[int] = deque(maxlen=2)
         self._sender: Sender | None = None
         self._aside = ThreadPoolExecutor(1, "commit")
         self._trimming: dict[TopicPartition, Future[DeletedRecords]] = {}
@@ -128,7 +131,8 @@ class KafkaWire:
         mine = self._topics.note_partition(self._role.kind, self._role.number)
         records = [*sends, Send(Place(NOTES, mine), note)]
         try:
-            offsets = self._transactions.commit([self._outgoing(each) for each in records])
+            outgoing = [self._outgoing(each) for each in records]
+            offsets = self._transactions.commit(outgoing, self._wait_for_markers)
         except KafkaException as error:
             raise self._failure(error, records) from error
         self._note_offsets.append(offsets.pop())
@@ -151,9 +155,8 @@ class KafkaWire:
 
     def trim(self, ends: Mapping[Place, int]) -> None:
         mine = Place(NOTES, self._topics.note_partition(self._role.kind, self._role.number))
-        # The newest are committed, but their markers may be under way: until then others read one before.
-        is_full = len(self._note_offsets) == self._note_offsets.maxlen
-        wanted = {**ends, mine: self._note_offsets[0] if is_full else -1}
+        # The newest is committed, but its marker may be under way: until then others read the one before.
+        wanted = {**ends, mine: self._note_offsets[0] if len(self._note_offsets) > 1 else -1}
         partitions = [
             TopicPartition(self._topics.name(place.topic), place.partition, end)
             for place, end in wanted.items()
@@ -166,6 +169,15 @@ class KafkaWire:
         self._aside.shutdown()  # what is being committed ends, well or not
         self._consumer.close()
         self._transactions.close()
+
+    def _wait_for_markers(self) -> None:
+        """Return when the last note is there for all to read, and with it what was committed before."""
+        topic, until = self._topics.name(NOTES), time.monotonic() + _MARKERS_S
+        mine = self._topics.note_partition(self._role.kind, self._role.number)
+        while self._note_offsets and self._ends.last_of(topic, mine) <= self._note_offsets[-1]:
+            if time.monotonic() > until:
+                raise BrokerError(f"{self._role} has a transaction that is committed, and has no markers")
+            time.sleep(_LOOK_S)
 
     def _outgoing(self, send: Send) -> Outgoing:
         return Outgoing(self._topics.name(send.place.topic), send.place.partition, send.value, send.key)
