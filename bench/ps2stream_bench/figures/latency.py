@@ -29,7 +29,11 @@ MODERATE = 50
 #: At a moderate load on two cores.
 _TARGETS_MS = {"realtime": {"p50": 25.0, "p99": 100.0}, "inline": {"p50": 10.0}}
 
-_N_LIVE: dict[Scale, Sequence[int]] = {"tiny": (2_000,), "small": (100_000,), "paper": (100_000, 1_000_000)}
+_N_LIVE: dict[Scale, Sequence[int]] = {
+    "tiny": (2_000,),
+    "small": (100_000, 1_000_000),
+    "paper": (100_000, 1_000_000),
+}
 _N_PUBLICATIONS: dict[Scale, int] = {"tiny": 60_000, "small": 4_500_000, "paper": 8_000_000}
 _N_CORPUS: dict[Scale, int] = {"tiny": 5_000, "small": 100_000, "paper": 200_000}
 _LOADS: dict[Scale, str] = {"tiny": "50", "small": "10 50 80", "paper": "10 50 80"}

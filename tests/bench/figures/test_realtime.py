@@ -23,6 +23,28 @@ def test_rates_are_compared_turn_by_turn() -> None:
     assert verdict.ours.startswith("1.30")
 
 
+def test_rates_are_judged_for_each_number_of_subscriptions() -> None:
+    (case,) = [each for each in cases("tiny") if each["mode"] == THROUGHPUT]
+    assert len([each for each in cases("small") if each["mode"] == THROUGHPUT]) == 2
+    rows = [
+        {
+            **case.settings,
+            "subscriptions": n,
+            "repetition": 0,
+            "engine": engine,
+            "n_events": 1,
+            "tuples_per_s": r,
+        }
+        for n, inline, realtime in ((1_000, 100.0, 50.0), (1_000_000, 10.0, 15.0))
+        for engine, r in (("inline", inline), ("realtime", realtime))
+    ]
+    found = page(rows).verdicts
+    assert [(each.claim.partition(" ")[0], each.holds) for each in found] == [
+        ("1,000", False),
+        ("1,000,000", True),
+    ]
+
+
 def test_seconds_are_told_by_tuple() -> None:
     row = {"repetition": 0, "engine": "realtime", "n_events": 1000, "tuples_per_s": 5.0}
     spent = {"cpu_s of broker": 0.002, "busy_s of worker": 0.003}
