@@ -235,12 +235,12 @@ broker is warm: Java has translated what it does often.
 Seconds are those of the system's counters, by thread: those of librdkafka bear names. *At work* is what roles
 say of themselves: their processor time between reading and writing topics.
 
-*Visibility*, with {subscriptions:,} subscriptions: under half of the saturation, from when brokers had acknowledged a subscription until a
-publication was sent that was delivered to it, without asking to come after it; the grain is 5 ms. One that
-was not seen within 2 s counts with these.
+*Visibility*, with {subscriptions:,} subscriptions: under half of the saturation, from when brokers had
+acknowledged a subscription until a publication was sent that was delivered to it, without asking to come
+after it; the grain is 5 ms. One that was not seen within 2 s counts with these.
 
-*Adjustment*, with as many: half of the saturation, two workers; cells move whenever loads differ by 5 %. Shares are those
-of all publications with a match, beside a run in which nothing moves.
+*Adjustment*, with as many: half of the saturation, two workers; cells move whenever loads differ by 5 %.
+Shares are those of all publications with a match, beside a run in which nothing moves.
 
 *Others' load before* is the system's load average when a case began: what else waited for a core. Rates and
 delays are those of such a machine; processor time of a tuple hardly depends on it."""
