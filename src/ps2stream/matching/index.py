@@ -71,11 +71,9 @@ class GI2:
         self.settings = settings
         self._storage = storage
         self._arrays = arrays
-        # Both as kernels take them: the first with the levels that lists are divided by.
-        self._grids = settings.grid.finer(FINER_LEVELS), settings.counters
-        self._found = Found(np.empty(4096, np.int64), np.empty(4096, np.int64))
         # As kernels take them: the first with the levels that lists are divided by.
         self._grids = settings.grid.finer(FINER_LEVELS), settings.counters
+        self._found = Found(np.empty(4096, np.int64), np.empty(4096, np.int64))
 
     @classmethod
     def create(cls, settings: IndexSettings, storage: Storage | None = None, n_subs: int = 1024) -> GI2:
