@@ -82,12 +82,20 @@ class PatchyWire(MemoryWire):
     """A wire on which places come as they like, each in its order, and commits take their time.
 
     As with brokers.
-    ``writers``: who wrote which record of a topic, where that is asked for later.
+    ``writers``: who wrote which record of a topic, where that is asked for later. ``meanwhile`` is called
+    between two records that are not in one piece.
     """
 
-    def __init__(self, topics: MemoryTopics, role: RoleName, dice: random.Random, writers: Writers) -> None:
+    def __init__(
+        self,
+        topics: MemoryTopics,
+        role: RoleName,
+        dice: random.Random,
+        writers: Writers,
+        meanwhile: Callable[[], None],
+    ) -> None:
         super().__init__(topics, role)
-        self._dice, self._writers = dice, writers
+        self._dice, self._writers, self._meanwhile = dice, writers, meanwhile
         self._late: LateCommit | None = None
 
     def commit(self, sends: Sequence[Send], note: bytes) -> list[int]:
@@ -106,7 +114,11 @@ class PatchyWire(MemoryWire):
             self._late.happen()
 
     def send(self, sends: Sequence[Send]) -> list[int]:
-        return self._written(sends, super().send(sends))
+        offsets = []
+        for each in sends:
+            offsets += super().send([each])
+            self._meanwhile()
+        return self._written(sends, offsets)
 
     def _written(self, sends: Sequence[Send], offsets: list[int]) -> list[int]:
         for send, offset in zip(sends, offsets, strict=True):
@@ -174,10 +186,12 @@ class Rig:
     is_patchy: bool = True
     #: Loops of roles that were replaced, and do not know it.
     zombies: list[Any] = field(default_factory=list)
+    _is_meanwhile: bool = False
 
     def steadily(self) -> Rig:
         """Let what was sent come at once, a few records at a time."""
         self.is_patchy = False
+        self.config = replace(self.config, trim_s=0.0)
         return self
 
     @classmethod
@@ -204,7 +218,8 @@ class Rig:
             has_given_order=given,
             report_s=0.0,
             heartbeat_s=0.0,
-            trim_s=0.0,
+            # Who trims notes: where it is never due, much is sent that no note has.
+            trim_s=random.Random(f"{seed} trim").choice((0.0, 0.02, 1.0)),
             as_of_s=as_of_s,
             # Where a step takes one event, commits go on while there is more to do.
             most_events=random.Random(seed).choice((1, 4, 50)),
@@ -230,15 +245,15 @@ class Rig:
         """Start a role, or start it again in the place of the one before."""
         dice = random.Random(f"{self.seed} {role} {self.n_deaths}")
         wire: Wire = (
-            PatchyWire(self.topics, role, dice, self.writers)
+            PatchyWire(self.topics, role, dice, self.writers, lambda: self._meanwhile(dice))
             if self.is_patchy
             else MemoryWire(self.topics, role, _AT_ONCE)
         )
         if role.kind == DISPATCHER or (role.kind == WORKER and not self.config.is_exact):
             every_s = dice.choice((0, 10, 50)) if self.is_patchy else 0
             wire = SeldomNotes(wire, every_s=every_s, clock=itertools.count().__next__)
-            if role in self.loops:
-                self.zombies.append(self.loops[role])
+        if role in self.loops and role.kind != REGISTRAR:
+            self.zombies.append(self.loops[role])
         if role.kind == REGISTRAR:
             beside = Late(dice) if self.is_patchy else None
             self.loops[role] = RegistrarLoop(wire, self.config, self.controller, beside=beside)
@@ -277,6 +292,7 @@ class Rig:
         """End all roles; as many dispatchers as are told go on with the others."""
         settings = replace(self.config.settings, n_dispatchers=n_dispatchers)
         self.config = replace(self.config, settings=settings, run=f"{self.config.run} again")
+        self.zombies += [loop for role, loop in self.loops.items() if role.kind == DISPATCHER]
         self.loops.clear()
         for number in self.topics.notes(DISPATCHER):  # as the driver does
             handed_over(MemoryWire(self.topics, RoleName(DISPATCHER, number)), number, settings.n_workers)
@@ -328,6 +344,13 @@ class Rig:
         except (StateError, MissingError):
             self.n_deaths += 1
             self.start(role)
+
+    def _meanwhile(self, dice: random.Random) -> None:
+        """Let one that was replaced go on while another sends."""
+        if self.zombies and not self._is_meanwhile and dice.random() < 0.1:
+            self._is_meanwhile = True
+            self._step_zombie(dice.choice(self.zombies))
+            self._is_meanwhile = False
 
     def _step_zombie(self, loop: Any) -> None:
         """Let one go on that was replaced; it ends when it finds that out."""

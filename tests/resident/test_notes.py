@@ -19,7 +19,9 @@ from ps2stream.resident.notes import (
 
 NOTES = [
     RegistrarNote(7, "snapshot-2", 19, "snapshot-1", 3),
-    DispatcherNote({0: 5, 12: 1 << 60}, 100, 91, {0: -(1 << 63)}, 3, {0: 8}, {2: Repeat(9, 7, -1)}),
+    DispatcherNote(
+        {0: 5, 12: 1 << 60}, 100, 91, {0: -(1 << 63)}, 3, {0: 8}, {2: (Repeat(9, 7, -1), Repeat(11, 9, 7))}
+    ),
     WorkerNote(8, {0: 5, 1: -(1 << 63)}, taken={2: 9}, steps={0: (3, 17)}),
 ]
 
@@ -27,6 +29,11 @@ NOTES = [
 @pytest.mark.parametrize("note", NOTES)
 def test_a_note_comes_back_as_it_was(note: Any) -> None:
     assert note_from_bytes(type(note), note_to_bytes(note)) == note
+
+
+def test_what_an_earlier_version_left_to_be_repeated_is_read() -> None:
+    said = b'{"publications": {"2": 5}, "repeats": {"2": [9, 7, -1]}}'
+    assert note_from_bytes(DispatcherNote, said).repeats == {2: (Repeat(9, 7, -1),)}
 
 
 @pytest.mark.parametrize("kind", [RegistrarNote, DispatcherNote, WorkerNote])

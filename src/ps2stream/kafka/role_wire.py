@@ -155,7 +155,9 @@ class KafkaWire:
 
     def trim(self, ends: Mapping[Place, int]) -> None:
         mine = Place(NOTES, self._topics.note_partition(self._role.kind, self._role.number))
-        # The newest is committed, but its marker may be under way: until then others read the one before.
+        # A broker that forgets the markers of a commit takes its note back: who begins with the one before it
+        # needs what that has not passed.
+        self._wait_for_markers()
         wanted = {**ends, mine: self._note_offsets[0] if len(self._note_offsets) > 1 else -1}
         partitions = [
             TopicPartition(self._topics.name(place.topic), place.partition, end)

@@ -39,8 +39,7 @@ class Commits:
 
     def rest(self) -> None:
         """Return when the next commit may begin; where one goes on, that is what to wait for."""
-        if self._begun is not None and self._begun.future.done():
-            self.settle()
+        self.settle(only_if_ended=True)
         if self._begun is None:
             self._pace.rest()
 
@@ -60,9 +59,9 @@ class Commits:
         future.add_done_callback(lambda _: ended.append(time.monotonic()))
         self._begun = _Begun(started, future, ended, then)
 
-    def settle(self) -> list[int]:
+    def settle(self, *, only_if_ended: bool = False) -> list[int]:
         """Wait for the commit that goes on, if there is one; return the offsets of its records."""
-        if self._begun is None:
+        if self._begun is None or (only_if_ended and not self._begun.future.done()):
             return []
         begun = self._begun
         offsets = begun.future.result()  # one that failed stays: what came after it is never committed

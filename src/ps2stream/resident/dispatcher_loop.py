@@ -15,9 +15,9 @@ from ps2stream.model.schemas import BEFORE_ALL_SEQS
 from ps2stream.resident.committing import Commits
 from ps2stream.resident.config import RoleConfig
 from ps2stream.resident.dispatcher import ResidentDispatcher, RoutingAt
-from ps2stream.resident.handover import HEARTBEAT, handed_over
+from ps2stream.resident.handover import HEARTBEAT, handed_over, still_to_repeat
 from ps2stream.resident.log_tail import LOG, LogTail
-from ps2stream.resident.notes import DispatcherNote, Repeat, note_from_bytes, note_to_bytes
+from ps2stream.resident.notes import DispatcherNote, Repeat, Repeats, note_from_bytes, note_to_bytes
 from ps2stream.resident.pace import Pace
 from ps2stream.resident.partitions import Partition
 from ps2stream.resident.positions import NOTHING_YET, last_update_seq, offset_of, position_after
@@ -44,7 +44,10 @@ _NOTHING = _Routed([])
 
 
 class _Batch(NamedTuple):
-    """Publications that have their positions, and what their packets say of them."""
+    """Publications that have their positions, and what their packets say of them.
+
+    ``needs``: what they came after; one that asks for a position may ask to come after more than that.
+    """
 
     publications: pa.RecordBatch
     rejected: list[pa.RecordBatch]
@@ -52,6 +55,7 @@ class _Batch(NamedTuple):
     appended: Counter[int]
     applied: int
     horizon: int
+    needs: int
 
 
 class DispatcherLoop:
@@ -80,8 +84,10 @@ class DispatcherLoop:
         self._n_known = 0
         starts = self._new_partitions()
         self._promised = max(note.horizon, self._tail.snapshot.horizon)
+        if self._order.is_given:  # a partition that was another's may be behind
+            self._promised = min([self._promised, *(each.upto + 1 for each in self._partitions.values())])
         #: What is to be repeated goes by the horizon of then.
-        self._horizon = min([self._promised, *(each.horizon for each in self._to_repeat().values())])
+        self._horizon = min([self._promised, *(each.horizon for each, _ in self._in_order_of_steps())])
         #: As the last commit has it, and as a note has it that is there for good.
         self._committed_horizon = self._noted_horizon = mine.horizon
         self._told = dict.fromkeys(range(config.settings.n_workers), BEFORE_ALL_SEQS)
@@ -135,20 +141,22 @@ class DispatcherLoop:
         """
         done: dict[int, int] = {}
         uptos: dict[int, int] = {}
-        repeats: dict[int, Repeat] = {}
+        repeats: Repeats = {}
         horizon, applied = BEFORE_ALL_SEQS, NOTHING_YET
         for number, said in self._wire.notes(DISPATCHER).items():
             note = note_from_bytes(DispatcherNote, said)
             if number == self.number or not self._order.is_given:
                 horizon = max(horizon, note.horizon)
             applied = max(applied, note.applied)
-            repeats |= note.repeats
+            for partition, some in note.repeats.items():
+                # Others keep what they have read of it when they began, for as long as they live.
+                if partition not in repeats or some[-1].stop > repeats[partition][-1].stop:
+                    repeats[partition] = some
             for partition, offset in note.publications.items():
                 done[partition] = max(done.get(partition, 0), offset)
             for partition, upto in note.uptos.items():
                 uptos[partition] = max(uptos.get(partition, BEFORE_ALL_SEQS), upto)
-        left = {each: repeat for each, repeat in repeats.items() if done.get(each, 0) < repeat.stop}
-        return DispatcherNote(done, applied, horizon, uptos, repeats=left)
+        return DispatcherNote(done, applied, horizon, uptos, repeats=still_to_repeat(repeats, done))
 
     def _is_mine(self, partition: int) -> bool:
         return partition % self._config.settings.n_dispatchers == self.number
@@ -168,32 +176,38 @@ class DispatcherLoop:
         if not self._order.is_given and (starts := self._new_partitions()):
             self._wire.follow_also(starts)
 
-    def _to_repeat(self) -> dict[int, Repeat]:
+    def _to_repeat(self) -> Repeats:
         """Return which partitions begin with records that a predecessor has routed already."""
-        return {each: repeat for each, repeat in self._repeats.items() if self._is_mine(each)}
+        return {each: some for each, some in self._repeats.items() if self._is_mine(each)}
+
+    def _in_order_of_steps(self) -> list[tuple[Repeat, int]]:
+        """Return what is to be repeated, with its partition; horizons only rise from step to step."""
+        steps = [(each, number) for number, some in self._to_repeat().items() for each in some]
+        return sorted(steps, key=lambda step: (step[0].horizon, step[0].stop))
 
     def _is_ready(self) -> bool:
         """Say whether something can be routed that has come."""
         if to_repeat := self._to_repeat():
-            return all(self._partitions[each].has_all_before(to_repeat[each].stop) for each in to_repeat)
+            return all(
+                self._partitions[each].has_all_before(some[-1].stop) for each, some in to_repeat.items()
+            )
         return any(each.is_ready(self._role.applied) for each in self._partitions.values())
 
     def _repeated(self) -> _Routed:
         """Route what some workers may have, in the same way, when all of it has come; first of all."""
         if not self._is_ready():
             return _NOTHING
-        routed = []
-        for number, repeat in self._to_repeat().items():
+        sends: list[Send] = []
+        for repeat, number in self._in_order_of_steps():
             partition = self._partitions[number]
             read = partition.read_before(self._order, repeat.stop)
             placed, late = self._order.placed(read.publications, repeat.needs, repeat.horizon)
             source, appended = partition.take()
             rejected = [read.rejected, late]
-            routed.append(
-                self._sent(_Batch(placed, rejected, (source,), appended, repeat.needs, repeat.horizon))
-            )
-            del self._repeats[number]
-        return _Routed([send for each in routed for send in each.sends], is_whole=True)
+            batch = _Batch(placed, rejected, (source,), appended, repeat.needs, repeat.horizon, read.needs)
+            sends += self._sent(batch).sends
+            self._repeats.pop(number, None)
+        return _Routed(sends, is_whole=True)
 
     def _routed(self) -> _Routed:
         """Route the publications of all partitions that need nothing more of the log."""
@@ -201,10 +215,12 @@ class DispatcherLoop:
         rejected: list[pa.RecordBatch] = []
         sources: list[Source] = []
         appended: Counter[int] = Counter()
+        needs = BEFORE_ALL_SEQS
         for partition in self._partitions.values():
             read = self._read(partition)
             if read is None:
                 continue
+            needs = max(needs, read.needs)
             placed, late = self._order.placed(read.publications, self._role.applied, self._horizon)
             ready.append(placed)
             rejected += [read.rejected, late]
@@ -213,9 +229,8 @@ class DispatcherLoop:
             appended += counts
         if not ready:
             return _NOTHING
-        return self._sent(
-            _Batch(concat(ready), rejected, tuple(sources), appended, self._role.applied, self._horizon)
-        )
+        batch = (concat(ready), rejected, tuple(sources), appended, self._role.applied, self._horizon, needs)
+        return self._sent(_Batch(*batch))
 
     def _read(self, partition: Partition) -> ReadPublications | None:
         """Return the publications that a partition has, if they can be routed now."""
@@ -252,7 +267,8 @@ class DispatcherLoop:
             self._config.settings.adjustment.scope != "off"
             and sum(each.num_rows for each in self._sampled) < _MOST_SAMPLED
         )
-        needs = min(int(batch.publications.column("seq").to_numpy().max()) - 1, batch.applied)
+        last = int(batch.publications.column("seq").to_numpy().max()) - 1
+        needs = min(max(last, batch.needs), batch.applied)
         self._n_steps += 1
         for routing, done in self._role.dispatch(batch.publications, with_sample=is_sampled):
             batch.rejected.append(done.rejected)

@@ -38,6 +38,10 @@ class Repeat(NamedTuple):
     horizon: int
 
 
+#: By partition, one step after the other.
+Repeats = dict[int, tuple[Repeat, ...]]
+
+
 @dataclass(frozen=True, slots=True)
 class DispatcherNote:
     """``publications``: the next offset of each partition. All of the log up to ``applied`` was known.
@@ -45,7 +49,7 @@ class DispatcherNote:
     ``horizon``: no publication will get a lower position. ``uptos``: where events bring their order,
     later ones of a partition stand behind this. ``incarnation``: rises with every start of the role.
     ``routed``: all that lies before these offsets of the workers' partitions is accounted for here.
-    ``repeats``: by partition, what some workers may have and others not (``handover.py``).
+    ``repeats``: what some workers may have and others not (``handover.py``).
     """
 
     publications: dict[int, int] = field(default_factory=dict)
@@ -54,7 +58,7 @@ class DispatcherNote:
     uptos: dict[int, int] = field(default_factory=dict)
     incarnation: int = 0
     routed: dict[int, int] = field(default_factory=dict)
-    repeats: dict[int, Repeat] = field(default_factory=dict)
+    repeats: Repeats = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +85,11 @@ _Note = TypeVar("_Note", RegistrarNote, DispatcherNote, WorkerNote)
 #: What notes of earlier versions say besides.
 _RETIRED = frozenset({"is_exact"})
 #: What is no number, by its name.
-_MADE: dict[str, Callable[[Any], Any]] = {"repeats": Repeat._make, "steps": tuple}
+_MADE: dict[str, Callable[[Any], Any]] = {
+    # Earlier versions knew of one at most.
+    "repeats": lambda said: tuple(map(Repeat._make, said if isinstance(said[0], list) else [said])),
+    "steps": tuple,
+}
 
 
 def note_to_bytes(note: RegistrarNote | DispatcherNote | WorkerNote) -> bytes:

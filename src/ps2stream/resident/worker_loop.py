@@ -92,8 +92,7 @@ class WorkerLoop:
         sends += self._reports()
         if sends or self._next != before:
             self._commit(sends, appended)
-        if self._tail.is_stopped:
-            self._commits.settle()
+        self._commits.settle(only_if_ended=not self._tail.is_stopped)
         self._role.forget(self._horizon)
         self._trimming.when_due({self._routed: self._trimmable()})
         return not self._tail.is_stopped
@@ -117,6 +116,9 @@ class WorkerLoop:
             self._next = offset + 1
             if self._is_of_a_past_one(offset, header):
                 continue
+            if header.incarnation > self._incarnations.get(header.dispatcher, 0):
+                # It may repeat for another what lies below: there may have been more dispatchers before.
+                self._horizons.pop(header.dispatcher, None)
             self._incarnations[header.dispatcher] = header.incarnation
             self._noted[header.dispatcher] = header.noted
             if packet.num_rows and not self._has_taken(header):

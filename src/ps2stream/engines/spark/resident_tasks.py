@@ -94,15 +94,17 @@ class RoleTask:
             wire.close()
 
     def _run_registrar(self, wire: Wire) -> None:
-        with (
-            background_thread("replanning") as background,
-            background_thread("snapshots") as beside,
-        ):
+        background, beside = background_thread("replanning"), background_thread("snapshots")
+        try:
             controller = self.make_controller(self.config.settings, background)
             keep_status = self.state.mailbox.write_status
             loop = RegistrarLoop(wire, self.config, controller, self._keep_record, keep_status, beside)
             while loop.step():
                 pass
+        finally:
+            # A successor need not wait for what nobody will look at.
+            for each in (background, beside):
+                each.shutdown(wait=False, cancel_futures=True)
 
     def _keep_record(self, record: Adjustment) -> None:
         self.state.resident_adjustments.write(record.batch_id, record)
