@@ -186,7 +186,7 @@ class Rig:
     is_patchy: bool = True
     #: Loops of roles that were replaced, and do not know it.
     zombies: list[Any] = field(default_factory=list)
-    _is_meanwhile: bool = False
+    _has_zombie_at_work: bool = False
 
     def steadily(self) -> Rig:
         """Let what was sent come at once, a few records at a time."""
@@ -347,17 +347,17 @@ class Rig:
 
     def _meanwhile(self, dice: random.Random) -> None:
         """Let one that was replaced go on while another sends."""
-        if self.zombies and not self._is_meanwhile and dice.random() < 0.1:
-            self._is_meanwhile = True
+        if self.zombies and not self._has_zombie_at_work and dice.random() < 0.1:
             self._step_zombie(dice.choice(self.zombies))
-            self._is_meanwhile = False
 
     def _step_zombie(self, loop: Any) -> None:
         """Let one go on that was replaced; it ends when it finds that out."""
+        self._has_zombie_at_work = True
         try:
             loop.step(0.0)
         except (DeadError, PS2StreamError):
             self.zombies.remove(loop)
+        self._has_zombie_at_work = False
 
     def _die_at_commit(self, role: RoleName, *, is_done: bool) -> None:
         """Let a role die when it commits, before or after; or amid it, where that is not in one piece."""

@@ -112,8 +112,8 @@ def small_rig(n_dispatchers: int = 1, as_of_s: float = 0.0) -> Rig:
     """Return a rig without an order, all of whose roles note at once what they have done."""
     chosen = Settings(n_workers=1, n_dispatchers=n_dispatchers)
     rig = loose(Rig.of(chosen, empty(EVENTS), n_partitions=n_dispatchers, given=False, as_of_s=as_of_s))
-    rig.config = replace(rig.config, trim_s=1e9)
-    rig.steadily().settle(1)
+    rig.config = replace(rig.steadily().config, trim_s=1e9)
+    rig.settle(1)
     note_at_once(rig)
     return rig
 

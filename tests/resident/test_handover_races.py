@@ -85,7 +85,8 @@ def test_a_repeat_that_is_over_hides_no_later_one() -> None:
     rig.start(ME)
     rig.start(OTHER)  # at the same time: it reads the note of the first, and keeps what that says
     rig.settle()
-    assert (note_of(rig).repeats, note_of(rig, 1).repeats.keys()) == ({}, {0})
+    assert note_of(rig).repeats == {}
+    assert note_of(rig, 1).repeats.keys() == {0}
     rig.arrive(Topic.PUBLICATIONS, publication("q"))
     die_when_sending(rig, [some])
     rig.arrive(Topic.UPDATES, {"op": "unsubscribe", "id": "tea"})
