@@ -114,6 +114,25 @@ def test_a_transaction_is_not_decided_before_the_markers_of_the_one_before_are_t
     assert asked == [True] * 4  # written, and not committed, each time
 
 
+@pytest.mark.parametrize("role", [REGISTRAR, WORKER], ids=["one client", "two in turn"])
+def test_nothing_is_trimmed_before_the_markers_of_the_last_commit_are_there(
+    role_topics: RoleTopics, role: RoleName, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    wire, ends = KafkaWire(role_topics, role), Ends(role_topics.topics.kafka)
+    (offset,) = wire.commit([Send(LOG, b"a")], b"one")
+    first, true_end, asked = ends.first, Ends.last_of, list[list[int]]()
+
+    def late(self: Ends, topic: str, partition: int) -> int:
+        asked.append(first(role_topics.name("log"), 1))
+        return true_end(self, topic, partition) if len(asked) > 3 else 0
+
+    monkeypatch.setattr(Ends, "last_of", late)
+    wire.trim({LOG: offset + 1})
+    assert asked == [[0]] * len(asked)
+    assert len(asked) > 3
+    wait_until(lambda: ends.first(role_topics.name("log"), 1) == [offset + 1])
+
+
 @pytest.mark.parametrize("n_before", [0, 1], ids=["its first client's turn", "its second client's"])
 def test_whoever_has_the_turn_is_fenced(role_topics: RoleTopics, n_before: int) -> None:
     first = KafkaWire(role_topics, WORKER)
