@@ -9,6 +9,7 @@ import pytest
 from confluent_kafka import KafkaError, KafkaException, TopicPartition
 
 from ps2stream.errors import BrokerError
+from ps2stream.kafka import ends as kafka_ends
 from ps2stream.kafka.ends import Ends
 from ps2stream.kafka.role_topics import RoleTopics
 from ps2stream.kafka.sending import Outgoing, Sender
@@ -39,9 +40,20 @@ class Behind:
         return dict.fromkeys(wanted, refused)
 
 
-def test_a_client_that_is_behind_its_broker_is_replaced(topics: Topics) -> None:
+class Silent(Behind):
+    """A client whose broker went amid a request, and who waits for the answer whatever it was told."""
+
+    def list_offsets(self, wanted: dict[TopicPartition, Any], **more: Any) -> dict[TopicPartition, Any]:
+        return dict.fromkeys(wanted, Future[Any]())
+
+
+@pytest.mark.parametrize("kind", [Behind, Silent])
+def test_a_client_that_is_behind_its_broker_or_waits_for_one_that_went_is_replaced(
+    topics: Topics, kind: type[Behind], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(kafka_ends, "_ANSWER_S", 2.0)
     ends: Any = Ends(topics.kafka)
-    ends._admin = behind = Behind()
+    ends._admin = behind = kind()
     assert ends.last(topics.publications, 3) == [0, 0, 0]
     assert ends._admin is not behind
 

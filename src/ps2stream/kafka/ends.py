@@ -5,22 +5,32 @@ from __future__ import annotations
 import contextlib
 import time
 from collections.abc import Iterator
+from concurrent.futures import Future, TimeoutError
 from dataclasses import dataclass, field
 
 from confluent_kafka import IsolationLevel, KafkaError, KafkaException, TopicCollection, TopicPartition
-from confluent_kafka.admin import AdminClient, OffsetSpec, TopicDescription  # type: ignore[attr-defined]
+from confluent_kafka.admin import (  # type: ignore[attr-defined]
+    AdminClient,
+    ListOffsetsResultInfo,
+    OffsetSpec,
+    TopicDescription,
+)
 
 from ps2stream.errors import BrokerError
 from ps2stream.kafka.client import PATIENCE_S, Kafka
 
 #: How often somebody looks for partitions that were added.
 _PARTITIONS_EVERY_S = 30.0
-#: Of a leader, or of how many partitions there are.
+#: Of a leader, or of how many partitions there are; or of a broker that went amid a request.
 _BEHIND = (
     KafkaError.FENCED_LEADER_EPOCH,
     KafkaError.UNKNOWN_LEADER_EPOCH,
     KafkaError._UNKNOWN_PARTITION,
+    KafkaError._TIMED_OUT,
 )
+#: Of a broker that went amid a request a client may wait for the answer for ever, whatever time-out it was
+#: told: who has waited for so long asks again, by another.
+_ANSWER_S, _GRACE_S = 5.0, 0.5
 
 
 @dataclass(slots=True)
@@ -67,7 +77,7 @@ class Ends:
 
     @contextlib.contextmanager
     def _renewed_when_behind(self) -> Iterator[None]:
-        """Ask by another client after one was refused for what it knew.
+        """Ask by another client after one was refused for what it knew, or not answered.
 
         A client goes on to ask by what it knew of a partition's leader. When a broker has started anew, that
         is refused as too old, for as long as the client lives. Nor does it look
@@ -100,9 +110,9 @@ class Ends:
         def ask() -> dict[int, int]:
             with self._renewed_when_behind():
                 asked = self._admin.list_offsets(
-                    dict.fromkeys(wanted, spec), isolation_level=isolation, request_timeout=PATIENCE_S
+                    dict.fromkeys(wanted, spec), isolation_level=isolation, request_timeout=_ANSWER_S
                 )
-                return {each.partition: told.result().offset for each, told in asked.items()}
+                return {each.partition: _answer(told).offset for each, told in asked.items()}
 
         found = self.kafka.patiently(f"look how far {topic} goes", ask)
         if len(found) != len(partitions):
@@ -111,3 +121,10 @@ class Ends:
                 f"Kafka {self.kafka.servers} knows {known} partitions of {topic} that were asked for"
             )
         return [found[number] for number in partitions]
+
+
+def _answer(told: Future[ListOffsetsResultInfo]) -> ListOffsetsResultInfo:
+    try:
+        return told.result(_ANSWER_S + _GRACE_S)
+    except TimeoutError:
+        raise KafkaException(KafkaError(KafkaError._TIMED_OUT, "a broker did not answer")) from None
