@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 
@@ -94,43 +95,52 @@ def test_what_clients_write_in_turn_lies_in_the_order_of_commits(role_topics: Ro
     assert values(polled(wire, 50)) == [str(number).encode() for number in range(50)]
 
 
+class LateMarkers:
+    """A consumer of a role's notes to whom they come some looks later than to others."""
+
+    def __init__(self, wire: KafkaWire, look: Callable[[], object]) -> None:
+        self._notes, self._look = wire._own_notes, look
+        self.seen: list[object] = []
+
+    def poll(self, timeout_s: float) -> object:
+        self.seen.append(self._look())
+        return self._notes.poll(HANG_S) if len(self.seen) > 3 else None
+
+    def close(self) -> None:
+        self._notes.close()
+
+
 def test_a_transaction_is_not_decided_before_the_markers_of_the_one_before_are_there(
-    role_topics: RoleTopics, monkeypatch: pytest.MonkeyPatch
+    role_topics: RoleTopics,
 ) -> None:
     wire, ends = KafkaWire(role_topics, WORKER), Ends(role_topics.topics.kafka)
     notes, mine = role_topics.name("notes"), role_topics.note_partition("worker", 1)
     wire.commit([Send(ROUTED, b"a")], b"one")
     wait_until(lambda: ends.last_of(notes, mine) > 0)
-    before, true_end, asked = ends.last_of(notes, mine), Ends.last_of, list[bool]()
+    before = ends.last_of(notes, mine)
 
-    def late(self: Ends, topic: str, partition: int) -> int:
-        """Stand for markers that come some time after the next records were written."""
-        is_open = ends.acknowledged(topic, partition + 1)[partition] > before
-        asked.append(is_open and true_end(self, topic, partition) == before)
-        return true_end(self, topic, partition) if len(asked) > 3 else 0
+    def look() -> tuple[bool, bool]:
+        """Say whether the next note is written, and whether it is committed."""
+        return ends.acknowledged(notes, mine + 1)[mine] > before, ends.last_of(notes, mine) > before
 
-    monkeypatch.setattr(Ends, "last_of", late)
+    late: Any = LateMarkers(wire, look)
+    wire._own_notes = late
     wire.commit([Send(ROUTED, b"b")], b"two")
-    assert asked == [True] * 4  # written, and not committed, each time
+    assert late.seen == [(True, False)] * 4
 
 
 @pytest.mark.parametrize("role", [REGISTRAR, WORKER], ids=["one client", "two in turn"])
 def test_nothing_is_trimmed_before_the_markers_of_the_last_commit_are_there(
-    role_topics: RoleTopics, role: RoleName, monkeypatch: pytest.MonkeyPatch
+    role_topics: RoleTopics, role: RoleName
 ) -> None:
     wire, ends = KafkaWire(role_topics, role), Ends(role_topics.topics.kafka)
+    log = role_topics.name("log")
     (offset,) = wire.commit([Send(LOG, b"a")], b"one")
-    first, true_end, asked = ends.first, Ends.last_of, list[list[int]]()
-
-    def late(self: Ends, topic: str, partition: int) -> int:
-        asked.append(first(role_topics.name("log"), 1))
-        return true_end(self, topic, partition) if len(asked) > 3 else 0
-
-    monkeypatch.setattr(Ends, "last_of", late)
+    late: Any = LateMarkers(wire, lambda: ends.first(log, 1))
+    wire._own_notes = late
     wire.trim({LOG: offset + 1})
-    assert asked == [[0]] * len(asked)
-    assert len(asked) > 3
-    wait_until(lambda: ends.first(role_topics.name("log"), 1) == [offset + 1])
+    assert late.seen == [[0]] * 4
+    wait_until(lambda: ends.first(log, 1) == [offset + 1])
 
 
 @pytest.mark.parametrize("n_before", [0, 1], ids=["its first client's turn", "its second client's"])

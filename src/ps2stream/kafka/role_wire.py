@@ -11,6 +11,7 @@ transaction is aborted, its next one is refused, and what it has committed can b
 
 from __future__ import annotations
 
+import threading
 import time
 from collections import deque
 from collections.abc import Mapping, Sequence
@@ -40,7 +41,7 @@ TRANSACTION_MS = 10_000
 #: Clients that write in turn. Workers commit all the time, others seldom.
 _N_CLIENTS = {"worker": 2}
 #: Until all partitions have the markers of a transaction; it takes some milliseconds.
-_MARKERS_S, _LOOK_S = 30.0, 0.001
+_MARKERS_S, _LOOK_S = 30.0, 0.1
 #: Records that are taken from the client at once, unless told otherwise.
 _AT_ONCE = 2_000
 _FENCED = (
@@ -81,8 +82,17 @@ class KafkaWire:
             written = [topics.name(each) for each in _WRITTEN]
             abort_what_hangs(self._transactions.producers, self._ends, (topics.name(NOTES), mine), written)
         self._admin = kafka.admin()
-        #: The last has no marker yet, perhaps.
+        #: The last has no marker yet, perhaps; ``_marked``: the newest that is known to have its own.
         self._note_offsets: deque[int] = deque(maxlen=2)
+        self._marked = -1
+        self._marking = threading.Lock()
+        self._own_notes = kafka.consumer(
+            group_id=topics.name(f"{role.kind}-{role.number}.notes"),
+            socket_nagle_disable=True,
+            fetch_wait_max_ms=500,
+        )
+        end = self._ends.last_of(topics.name(NOTES), mine)
+        self._own_notes.assign([TopicPartition(topics.name(NOTES), mine, end)])
         self._sender: Sender | None = None
         self._aside = ThreadPoolExecutor(1, "commit")
         self._trimming: dict[TopicPartition, Future[DeletedRecords]] = {}
@@ -170,16 +180,22 @@ class KafkaWire:
     def close(self) -> None:
         self._aside.shutdown()  # what is being committed ends, well or not
         self._consumer.close()
+        self._own_notes.close()
         self._transactions.close()
 
     def _wait_for_markers(self) -> None:
-        """Return when the last note is there for all to read, and with it what was committed before."""
-        topic, until = self._topics.name(NOTES), time.monotonic() + _MARKERS_S
-        mine = self._topics.note_partition(self._role.kind, self._role.number)
-        while self._note_offsets and self._ends.last_of(topic, mine) <= self._note_offsets[-1]:
-            if time.monotonic() > until:
-                raise BrokerError(f"{self._role} has a transaction that is committed, and has no markers")
-            time.sleep(_LOOK_S)
+        """Return when the last note is there for all to read, and with it what was committed before.
+
+        Brokers push it to a consumer that reads nothing else: as a rule it is there before somebody waits.
+        """
+        until = time.monotonic() + _MARKERS_S
+        with self._marking:  # who trims may wait while a commit goes on
+            while self._note_offsets and self._marked < self._note_offsets[-1]:
+                if time.monotonic() > until:
+                    raise BrokerError(f"{self._role} has a transaction that is committed, and has no markers")
+                message = self._own_notes.poll(_LOOK_S)
+                if message is not None and message.error() is None:
+                    self._marked = message.offset() or 0
 
     def _outgoing(self, send: Send) -> Outgoing:
         return Outgoing(self._topics.name(send.place.topic), send.place.partition, send.value, send.key)
