@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -272,51 +272,11 @@ def test_what_is_not_known_cannot_be_posted_anew() -> None:
         registry.repost(np.array([11]), Postings(np.zeros(4), np.array([0, 1]), np.array([7], np.uint64)))
 
 
-moves = st.lists(st.lists(st.integers(0, 40), unique=True, max_size=6), max_size=8)
-
-
-@given(moves, st.randoms(use_true_random=False))
-@settings(deadline=None)
-def test_names_are_known_in_whatever_order_they_come_and_go(drawn: list[list[int]], random: Any) -> None:
-    """As a worker learns them: some begin, some move in from elsewhere, some end or move out, some return."""
-    registry, names, ends = tiny_registry(), dict[int, str](), dict[int, int]()
-    for seqs in drawn:
-        ids = [IDS[seq % len(IDS)] + str(seq // len(IDS)) for seq in seqs]
-        registry = registry.with_names(np.array(seqs, np.int64), pa.array(ids, pa.string()))
-        names |= dict(zip(seqs, ids, strict=True))
-        ends = {seq: end for seq, end in ends.items() if seq not in seqs}
-        gone = [seq for seq in names if seq not in ends and random.random() < 0.3]
-        registry.end(np.array(gone, np.int64), np.array([100 + seq for seq in gone], np.int64))
-        ends |= {seq: 100 + seq for seq in gone}
-        known = np.array(sorted(names), np.int64)
-        assert registry.ids(known).to_pylist() == [names[seq] for seq in known.tolist()]
-        assert registry.live_seqs().tolist() == sorted(set(names) - set(ends))
-        assert (registry.n_live, registry.n_ended) == (len(names) - len(ends), len(ends))
-        if random.random() < 0.3:
-            horizon = random.randint(90, 140)
-            registry = registry.compacted(horizon)
-            names = {seq: id for seq, id in names.items() if ends.get(seq, horizon + 1) > horizon}
-            ends = {seq: end for seq, end in ends.items() if end > horizon}
-
-
-def test_names_that_come_in_order_are_added_in_place() -> None:
-    registry = tiny_registry()
-    assert registry.with_names(np.array([4, 2]), pa.array(["b", "a"])) is registry
-    assert registry.with_names(np.array([6]), pa.array(["c"])) is registry
-    assert registry.with_names(np.empty(0, np.int64), pa.array([], pa.string())) is registry
-    assert registry.with_names(np.array([3]), pa.array(["d"])) is not registry
-
-
 def test_versions_that_end_after_a_seq_are_those_that_live_and_those_that_ended_later() -> None:
     registry = tiny_registry()
-    registry.with_names(np.array([1, 3, 5]), pa.array(["a", "b", "c"]))
-    registry.end(np.array([1, 3]), np.array([10, 20]))
+    begins = [True, True, True, False, False]
+    registry.apply(np.array([1, 3, 5, 10, 20]), np.array(begins), pa.array(["a", "b", "c", "a", "b"]))
     assert registry.seq_from(registry.versions_ending_after(9)).tolist() == [1, 3, 5]
     assert registry.seq_from(registry.versions_ending_after(10)).tolist() == [3, 5]
     assert registry.seq_from(registry.versions_ending_after(20)).tolist() == [5]
     assert registry.seq_to(registry.versions_of(np.array([3]))).tolist() == [20]
-
-
-def test_who_ends_what_nobody_knows_is_told() -> None:
-    with pytest.raises(StateError):
-        tiny_registry().end(np.array([7]), np.array([8]))

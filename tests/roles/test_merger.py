@@ -123,7 +123,7 @@ def test_pieces_are_the_same_deliveries_cut_where_they_are_full(
     found: list[list[Run]], max_piece: int
 ) -> None:
     batches = [_found(*worker) for worker in found]
-    pieces = list(Merger(_merger()._registry, max_piece).pieces(batches))
+    pieces = list(Merger(_merger()._naming, max_piece).pieces(batches))
     assert [row for piece in pieces for row in _delivered(piece)] == _expected(found)
     assert all(piece.schema == MATCHES for piece in pieces)
     assert all(piece.num_rows == max_piece for piece in pieces[:-1])
@@ -169,7 +169,7 @@ def test_one_worker_delivers_in_the_order_of_its_packets_what_a_merger_would(
 ) -> None:
     number = iter(range(100))
     runs = [[(seq, f"p{next(number)}", sorted(seqs)) for seq, seqs in batch if seqs] for batch in drawn]
-    merger = Merger(_merger()._registry, max_piece)
+    merger = Merger(_merger()._naming, max_piece)
     pieces = list(merger.in_order([_found(*batch) for batch in runs]))
     assert all(0 < piece.num_rows <= max_piece for piece in pieces)
     delivered = [each for piece in pieces for each in _delivered(piece)]

@@ -40,7 +40,6 @@ from ps2stream.matching.layout import (
     N_ENDS,
     N_LISTS,
     N_MATCHES,
-    N_POOL,
     N_POSTINGS,
     N_PUBLICATIONS,
     N_RECORDS,
@@ -50,7 +49,7 @@ from ps2stream.matching.layout import (
     initial_sizes,
     needed_sizes,
 )
-from ps2stream.matching.lists import LENGTH, LIST, list_table_size, move_lists
+from ps2stream.matching.lists import list_table_size, move_lists
 from ps2stream.matching.probe import probe
 from ps2stream.matching.records import n_words_of, needed_for, unpack, views_of
 from ps2stream.matching.seq_map import find_records, is_map_full, map_size, refill_seq_map
@@ -58,6 +57,8 @@ from ps2stream.model.space import Grid
 
 #: Capacity for matches grows up to this many.
 _MATCHES_AT_ONCE = 1 << 17
+#: The least that the postings of a small index grow by.
+_MORE_POSTINGS = 64
 #: Positions have 32 bits in postings, lists and the map of seqs.
 _MOST_POSITIONS = (1 << 32) - 1
 
@@ -250,10 +251,8 @@ class GI2:
             self._arrays = arrays._replace(list_table=table)
             arrays.head[TABLE_SIZE], arrays.head[IS_TABLE_FULL] = len(table), 0
         else:
-            # The largest list may need to move to a chunk half as large again, or to be divided.
-            is_list = arrays.list_table[::2] & LIST != 0
-            longest = int((arrays.list_table[1::2][is_list] & LENGTH).max(initial=0))
-            self._grow("postings", int(arrays.head[N_POOL]) + 4 * (longest + 4))
+            # By an eighth, again and again, until even the largest list can move to a larger chunk.
+            self._grow("postings", len(arrays.postings) + _MORE_POSTINGS)
 
     def _grow(self, name: str, size: int) -> None:
         """Make an array at least ``size`` long, by an eighth more than it was to keep growth rare."""

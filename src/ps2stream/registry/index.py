@@ -193,44 +193,6 @@ class Registry:
         n = int(self._arrays.head[N_VERSIONS])
         return np.flatnonzero(self._arrays.seq_to[:n] > horizon)
 
-    def end(self, seqs: Int64s, seq_to: Int64s) -> None:
-        """End versions by the seqs of their beginnings; for those who need names and nothing else."""
-        versions = self.versions_of(seqs)
-        n_new = np.count_nonzero(self._arrays.seq_to[versions] == FOREVER)
-        self._arrays.seq_to[versions] = seq_to
-        self._arrays.head[N_ENDED] += n_new
-
-    def with_names(self, seqs: Int64s, ids: pa.Array) -> Registry:
-        """Return a registry that can also name versions that began at some seqs, in any order.
-
-        It takes over from this one. Those that come behind all others, the usual case, are added here.
-        """
-        if np.any(seqs[1:] < seqs[:-1]):
-            order = np.argsort(seqs, kind="stable")
-            seqs, ids = seqs[order], ids.take(pa.array(order))
-        if not len(seqs) or seqs[0] > self.newest_seq():
-            self._name(seqs, ids)
-            return self
-        n = int(self._arrays.head[N_VERSIONS])
-        known = self.seq_from(np.arange(n))
-        is_new = ~np.isin(seqs, known)
-        self._arrays.seq_to[self.versions_of(seqs[~is_new])] = FOREVER  # they were forgotten, and are back
-        all_seqs = np.concatenate([known, seqs[is_new]])
-        all_ids = pa.concat_arrays([self._all_ids(), ids.filter(pa.array(is_new)).cast(pa.large_string())])
-        ends = np.concatenate([self._arrays.seq_to[:n], np.full(np.count_nonzero(is_new), FOREVER)])
-        order = np.argsort(all_seqs, kind="stable")
-        joined = Registry.create()
-        joined._name(all_seqs[order], all_ids.take(pa.array(order)))
-        joined._arrays.seq_to[: len(order)] = ends[order]
-        joined._arrays.head[N_ENDED] = np.count_nonzero(ends != FOREVER)
-        return joined
-
-    def _name(self, seqs: Int64s, ids: pa.Array) -> None:
-        """Begin versions without regions or postings."""
-        n = len(seqs)
-        self.apply(seqs, np.ones(n, np.bool_), ids)
-        self.describe(Postings(np.zeros(4 * n), np.zeros(n + 1, np.int64), np.empty(0, np.uint64)))
-
     def should_compact(self) -> bool:
         return self.n_ended > max(1024, self.n_live // 2)
 

@@ -21,7 +21,7 @@ from ps2stream.config import Settings
 from ps2stream.matching.contract import OWNED_BEFORE, OWNED_NOW
 from ps2stream.matching.index import GI2
 from ps2stream.model.schemas import BEFORE_ALL_SEQS
-from ps2stream.registry.index import Registry
+from ps2stream.registry.names import Names
 from ps2stream.registry.segments import BEGIN, DROP, END, MOVE, changes, rows_of, subscriptions_of
 from ps2stream.resident.dispatcher import ReadPlan
 from ps2stream.resident.entries import Entry, EntryKind
@@ -52,7 +52,7 @@ class ResidentWorker:
         self._workers: dict[int, Worker[GI2]] = {}  # by generation
         self._leaving: list[tuple[int, int]] = []  # generations that end, and beyond which position
         self._dropping: list[_Dropping] = []
-        self._names = Registry.create()
+        self._names = Names()
         self._newest = 0
         self._compact_beyond = BEFORE_ALL_SEQS
         self.applied = NOTHING_YET
@@ -111,10 +111,11 @@ class ResidentWorker:
             seqs = np.array(sorted(dropping.seqs), np.int64)
             if dropping.generation in self._workers:
                 self._workers[dropping.generation].index.drop(frozen(seqs))
-            self._names.end(seqs, np.full(len(seqs), dropping.since))
+            self._names.drop(seqs)
         for since, generation in [each for each in self._leaving if each[0] < horizon]:
             self._leaving.remove((since, generation))
             self._workers.pop(generation, None)
+        self._names.forget(horizon)
         if horizon > self._compact_beyond:
             self._compact(horizon)
 
@@ -127,10 +128,7 @@ class ResidentWorker:
         due = [worker for worker in self.workers if worker.index.should_compact()]
         for worker in due:
             worker.index = worker.index.compacted(horizon)
-        has_names = self._names.should_compact()
-        if has_names:
-            self._names = self._names.compacted(horizon)
-        if due or has_names:
+        if due:
             self._compact_beyond = self.applied
 
     def _apply(self, entry: Entry, rows: Int64s) -> None:
@@ -178,8 +176,7 @@ class ResidentWorker:
         for kind in (BEGIN, MOVE):
             chosen = rows[change == kind]
             if len(chosen):
-                ids = taken(segment.column("id"), chosen)
-                self._names = self._names.with_names(seqs[chosen], ids)
+                self._names.enter(seqs[chosen], taken(segment.column("id"), chosen))
         ends = rows[change == END]
         self._names.end(seqs[ends], segment.column("seq_to").to_numpy()[ends])
 

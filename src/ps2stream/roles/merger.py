@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -27,7 +27,6 @@ from ps2stream.model.schemas import MATCHES
 
 # Another name: kernels say np.empty, and their fingerprints take it for this global.
 from ps2stream.model.schemas import empty as no_rows
-from ps2stream.registry.index import Registry
 from ps2stream.roles.packets import FOUND
 
 #: The most matches of a piece: 256 MiB a column of the longest ids. An Arrow array of strings holds 2 GiB.
@@ -58,6 +57,12 @@ class _Publications(NamedTuple):
     n_matches: Int64s
 
 
+class Naming(Protocol):
+    """Name subscriptions by their seqs: the registry does, and so do the names of one worker."""
+
+    def ids(self, seqs: Int64s) -> pa.Array: ...
+
+
 class Merger:
     """Drop repeats, order by publication and name the subscriptions.
 
@@ -66,8 +71,8 @@ class Merger:
     batch when all rows of one publication go to the same one.
     """
 
-    def __init__(self, registry: Registry, max_piece: int = MAX_PIECE) -> None:
-        self._registry = registry
+    def __init__(self, naming: Naming, max_piece: int = MAX_PIECE) -> None:
+        self._naming = naming
         self._max_piece = max_piece
 
     def merge(self, found: Sequence[pa.RecordBatch]) -> pa.Table:
@@ -104,7 +109,7 @@ class Merger:
         for some, own in _portions(publications, subscriptions, self._max_piece):
             seqs, offsets, data, n_bytes = _spread(some, seq, ids)
             columns = [
-                self._registry.ids(own),
+                self._naming.ids(own),
                 array_of(own, _INT64),
                 string_array(offsets, data, n_bytes),
                 array_of(seqs, _INT64),
