@@ -10,7 +10,9 @@
     post       post a record under the first term of every clause; divide lists that are crowded
     insert     store, end and drop subscriptions
     probe      match publications, a block at a time, with memory fetched ahead
-    compact    copy what is alive into new arrays
+    compact    copy what is alive, a piece at a time
+    copying    all pieces of that, into new arrays
+    steady     a GI2 that is compacted while it is used, so that no publication waits for it
 
 A probe asks the list of every owned term in the publication's cell. A posting carries bounds and a
 fingerprint of the clause's second term, so of what is left nearly all matches, and one record decides it. A

@@ -1,8 +1,12 @@
-"""Kernels that copy what can still match into an index of its own.
+"""Kernels that copy what can still match into an index of its own, a piece at a time.
 
 Nothing is posted again: records move up by the words of the dead ones before them, so where the record of a
 posting has gone is counted, not looked up. One pass goes over the records and two over the table: the
 first finds out how much capacity the second one needs.
+
+Between two pieces the index may be used and changed, as long as no list is divided: that would move postings
+from where the copy has not been yet to where it has. The copy is that of the moment of the plan. What was
+inserted later is not in it; what ended later lives in it.
 """
 
 from __future__ import annotations
@@ -22,7 +26,6 @@ from ps2stream.matching.layout import (
     N_POOL,
     N_POSTINGS,
     N_RECORDS,
-    N_SPLITS,
     N_WORDS,
     GI2Arrays,
 )
@@ -31,7 +34,9 @@ from ps2stream.matching.lists import (
     SPLIT,
     chunk_size,
     class_for,
+    find_list,
     list_value,
+    next_key,
     next_slot,
     range_of,
 )
@@ -57,10 +62,15 @@ _WORDS_AHEAD = 256
 
 
 class Moves(NamedTuple):
-    """Which words of the records die, a bit each, and how many do before each 64 of them."""
+    """Which words of the records die, a bit each, and how many do before each 64 of them.
+
+    ``n_words`` and ``n_ends`` are those of the moment of the plan.
+    """
 
     dead: UInt64s
     before: UInt32s
+    n_words: int
+    n_ends: int
 
 
 @kernel
@@ -96,6 +106,9 @@ def _mark(dead: UInt64s, start: int, stop: int) -> None:
 
 @kernel
 def is_dead(moves: Moves, record: int) -> bool:
+    """Say whether a record is not copied: it dies, or came after the plan."""
+    if record >= moves.n_words:
+        return True
     return bool(moves.dead[record // _WORD] >> np.uint64(record % _WORD) & np.uint64(1))
 
 
@@ -113,7 +126,7 @@ def plan_moves(arrays: GI2Arrays, horizon: int) -> tuple[Moves, int, int, int]:
     head = arrays.head
     records = views_of(arrays.records, arrays.ends)
     n_blocks = head[N_WORDS] // _WORD + 1
-    moves = Moves(np.zeros(n_blocks, np.uint64), np.zeros(n_blocks, np.uint32))
+    moves = Moves(np.zeros(n_blocks, np.uint64), np.zeros(n_blocks, np.uint32), head[N_WORDS], head[N_ENDS])
     is_past, ints, words = _is_past(head, records, horizon), records.ints, records.words
     n_records = n_words = n_ends = record = 0
     for _ in range(head[N_RECORDS]):
@@ -136,18 +149,24 @@ def plan_moves(arrays: GI2Arrays, horizon: int) -> tuple[Moves, int, int, int]:
 
 
 @kernel
-def count_lists(arrays: GI2Arrays, moves: Moves) -> tuple[int, int]:
-    """Return how many lists are left, and how much capacity their postings take."""
+def count_lists(arrays: GI2Arrays, moves: Moves, key: np.uint64, n_slots: int) -> tuple[int, int, np.uint64]:
+    """Count the lists that are left, and the capacity their postings take, in some slots from a key on.
+
+    Returns (lists, capacity, key to go on with, 0 behind the last). It is known by its key where to go on:
+    entries move from slot to slot.
+    """
     table, postings = arrays.list_table, arrays.postings
+    first = find_list(table, key)
+    stop = min(first + n_slots, len(table) // 2)
     n_lists = n_pool = 0
-    for slot in range(len(table) // 2):
+    for slot in range(first, stop):
         _prefetch(table, postings, slot + _AHEAD)
         if table[2 * slot] == np.uint64(0):
             continue
         n = _n_alive(table, postings, slot, moves)
         n_lists += int(n > 0 or table[2 * slot] & SPLIT != np.uint64(0))
         n_pool += chunk_size(class_for(n)) if n > 1 else 0
-    return n_lists, n_pool
+    return n_lists, n_pool, next_key(table, stop)
 
 
 @kernel
@@ -169,36 +188,52 @@ def _n_alive(table: UInt64s, postings: UInt64s, slot: int, moves: Moves) -> int:
 
 
 @kernel
-def copy_records(old: GI2Arrays, new: GI2Arrays, grid: Grid, max_cells: int, moves: Moves) -> None:
-    """Copy the records that live; the others are taken off the counts of their levels."""
-    records, copies = views_of(old.records, old.ends), views_of(new.records, new.ends)
-    to = n_records = n_ends = record = 0
-    for _ in range(old.head[N_RECORDS]):
+def copy_records(
+    old: GI2Arrays, new: GI2Arrays, grid: Grid, max_cells: int, moves: Moves, record: int, n: int
+) -> int:
+    """Copy those of ``n`` records that live; return where the next record lies.
+
+    The others are taken off the counts of their levels.
+    """
+    records, copies, head = views_of(old.records, old.ends), views_of(new.records, new.ends), new.head
+    for _ in range(n):
         prefetch(records.words, record + _WORDS_AHEAD)
         behind = next_record(records.words, record)
         if is_dead(moves, record):
             level = cover(grid, records.floats, record + REGION, max_cells, FINER_LEVELS).level
-            new.head[LEVELS + level] -= 1
+            head[LEVELS + level] -= 1
         else:
+            to = head[N_WORDS]
             for word in range(record, behind):
                 copies.ints[to + word - record] = records.ints[word]
-            if not is_live(records, record):
-                copies.ends[2 * n_ends], copies.ends[2 * n_ends + 1] = seqs_at(records, record)
-                copies.ints[to + SEQ] = n_ends
-                n_ends += 1
-            to += behind - record
-            n_records += 1
+            state = records.words[record] & STATE
+            if state == ENDED and records.ints[record + SEQ] >= moves.n_ends:
+                copies.words[to] &= ~STATE
+                copies.ints[to + SEQ] = seqs_at(records, record)[0]
+            elif state == ENDED:
+                at = head[N_ENDS]
+                copies.ends[2 * at], copies.ends[2 * at + 1] = seqs_at(records, record)
+                copies.ints[to + SEQ] = at
+                head[N_ENDS] += 1
+            head[N_ENDED] += int(not is_live(copies, to))
+            head[N_WORDS] += behind - record
+            head[N_RECORDS] += 1
         record = behind
-    new.head[N_RECORDS], new.head[N_WORDS], new.head[N_ENDS] = n_records, to, n_ends
-    new.head[N_ENDED] = n_ends
+    return record
 
 
 @kernel
-def copy_lists(old: GI2Arrays, new: GI2Arrays, moves: Moves) -> bool:
-    """Copy what lives of the lists into an empty table; False if it is too small for them."""
+def copy_lists(
+    old: GI2Arrays, new: GI2Arrays, moves: Moves, key: np.uint64, n_slots: int, to: int
+) -> tuple[np.uint64, int]:
+    """Copy what lives of the lists in some slots from a key on, behind the slot ``to`` of the copy.
+
+    Returns the key and the slot to go on with; a slot of -1 if the table is too small for them.
+    """
     table, postings, head = old.list_table, old.postings, new.head
-    n_pool = n_lists = n_postings = to = 0
-    for slot in range(len(table) // 2):
+    first = find_list(table, key)
+    stop = min(first + n_slots, len(table) // 2)
+    for slot in range(first, stop):
         _prefetch(table, postings, slot + _AHEAD)
         stored, value = table[2 * slot], table[2 * slot + 1]
         if stored == np.uint64(0):
@@ -208,14 +243,14 @@ def copy_lists(old: GI2Arrays, new: GI2Arrays, moves: Moves) -> bool:
             continue
         to = next_slot(new.list_table, stored, to)
         if to >= len(new.list_table) // 2 - 1:
-            return False
+            return key, -1
         start, length = range_of(value)
         if n == 0:
             value = np.uint64(0)
         elif stored & LIST == np.uint64(0):
             value = moved_to(value, new_position(moves, record_of(value)))
         else:
-            at = n_pool
+            at = head[N_POOL]
             for i in range(start, start + length):
                 if not is_dead(moves, record_of(postings[i])):
                     value = moved_to(postings[i], new_position(moves, record_of(postings[i])))
@@ -223,13 +258,11 @@ def copy_lists(old: GI2Arrays, new: GI2Arrays, moves: Moves) -> bool:
                         new.postings[at] = value
                         at += 1
             if n > 1:
-                value = list_value(n_pool, n)
-                n_pool += chunk_size(class_for(n))
+                value = list_value(head[N_POOL], n)
+                head[N_POOL] += chunk_size(class_for(n))
         new.list_table[2 * to] = stored | LIST if n != 1 else stored & ~LIST
         new.list_table[2 * to + 1] = value
         to += 1
-        n_lists += 1
-        n_postings += n
-    head[N_LISTS], head[N_POOL], head[N_POSTINGS] = n_lists, n_pool, n_postings
-    head[N_SPLITS] = old.head[N_SPLITS]
-    return True
+        head[N_LISTS] += 1
+        head[N_POSTINGS] += n
+    return next_key(table, stop), to

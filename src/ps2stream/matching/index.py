@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterable
+from collections.abc import Generator, Iterable
 from dataclasses import replace
+from typing import Self
 
 import numpy as np
 
@@ -17,7 +18,6 @@ from ps2stream.arrays import (
     open_struct,
 )
 from ps2stream.errors import StateError
-from ps2stream.matching.compact import copy_lists, copy_records, count_lists, plan_moves
 from ps2stream.matching.contract import (
     CELL_COUNTERS,
     Found,
@@ -27,11 +27,11 @@ from ps2stream.matching.contract import (
     Subscriptions,
     joined,
 )
+from ps2stream.matching.copying import at_once, copied, take_counters
 from ps2stream.matching.insert import NOT_BEGUN, drop, end, insert, recount_cells, sum_cells
 from ps2stream.matching.layout import (
     DTYPES,
     FINER_LEVELS,
-    FREE,
     IS_TABLE_FULL,
     LEVELS,
     MAP_SIZE,
@@ -49,7 +49,7 @@ from ps2stream.matching.layout import (
     initial_sizes,
     needed_sizes,
 )
-from ps2stream.matching.lists import list_table_size, move_lists
+from ps2stream.matching.lists import move_lists
 from ps2stream.matching.probe import probe
 from ps2stream.matching.records import n_words_of, needed_for, unpack, views_of
 from ps2stream.matching.seq_map import find_records, is_map_full, map_size, refill_seq_map
@@ -61,6 +61,9 @@ _MATCHES_AT_ONCE = 1 << 17
 _MORE_POSTINGS = 64
 #: Positions have 32 bits in postings, lists and the map of seqs.
 _MOST_POSITIONS = (1 << 32) - 1
+
+#: More than an index has of anything.
+_ALL = 1 << 62
 
 _COUNTED_AT_CORNERS = ("subscriptions", "bytes")
 
@@ -74,10 +77,11 @@ class GI2:
         self._arrays = arrays
         # As kernels take them: the first with the levels that lists are divided by.
         self._grids = settings.grid.finer(FINER_LEVELS), settings.counters
+        self._limits = settings.max_cells, settings.split_at
         self._found = Found(np.empty(4096, np.int64), np.empty(4096, np.int64))
 
     @classmethod
-    def create(cls, settings: IndexSettings, storage: Storage | None = None, n_subs: int = 1024) -> GI2:
+    def create(cls, settings: IndexSettings, storage: Storage | None = None, n_subs: int = 1024) -> Self:
         """Make an empty index with capacity for about ``n_subs`` subscriptions."""
         storage = storage or HeapStorage()
         sizes = initial_sizes(n_subs, settings.counters.n_cells)
@@ -87,7 +91,7 @@ class GI2:
         return cls(settings, storage, arrays)
 
     @classmethod
-    def open(cls, settings: IndexSettings, storage: MappedStorage) -> GI2:
+    def open(cls, settings: IndexSettings, storage: MappedStorage) -> Self:
         """Map an index that another process made; the caller holds its lock."""
         n_cells = settings.counters.n_cells
         needed = functools.partial(needed_sizes, n_cells=n_cells)
@@ -100,9 +104,8 @@ class GI2:
         if not len(rows):
             return
         position = 0
-        limits = (self.settings.max_cells, self.settings.split_at)
         while True:
-            position = insert(self._arrays, self._grids, limits, subs, rows, position)
+            position = insert(self._arrays, self._grids, self._limits, subs, rows, position)
             if position == len(rows):
                 return
             if position == NOT_BEGUN:
@@ -126,7 +129,7 @@ class GI2:
         records = views_of(arrays.records, arrays.ends)
         return self._unpacked(find_records(arrays.map_record, records, seq_from))
 
-    def counted_in(self, counters: Grid) -> GI2:
+    def counted_in(self, counters: Grid) -> Self:
         """Return the index with its cells counted in another grid; work counts from 0 again.
 
         It takes over from this one, whose arrays it goes on with.
@@ -136,7 +139,7 @@ class GI2:
         arrays = self._arrays._replace(**counted)
         recount_cells(arrays, counters)
         arrays.head[[N_PUBLICATIONS, N_CANDIDATES, N_MATCHES]] = 0
-        return GI2(replace(self.settings, counters=counters), self._storage, arrays)
+        return type(self)(replace(self.settings, counters=counters), self._storage, arrays)
 
     def probe(self, probes: Probes, horizon: int) -> Found:
         """Return all matches; the arrays belong to the caller.
@@ -160,30 +163,15 @@ class GI2:
         head = self._arrays.head
         return int(head[N_ENDED]) > max(1024, int(head[N_RECORDS] - head[N_ENDED]) // 2)
 
-    def compacted(self, horizon: int, storage: Storage | None = None) -> GI2:
+    def compacted(self, horizon: int, storage: Storage | None = None) -> Self:
         """Copy what can still match into an index of its own, with the same counters of work."""
-        old = self._arrays
-        moves, n_records, n_words, n_ends = plan_moves(old, horizon)
-        n_lists, n_pool = count_lists(old, moves)
         storage = storage or HeapStorage()
-        sizes = {name: len(getattr(old, name)) for name in DTYPES} | {
-            "records": n_words,
-            "ends": 2 * n_ends,
-            "postings": n_pool,
-            "list_table": list_table_size(n_lists),
-            "map_record": map_size(n_records),
-        }
-        new = create_struct(GI2Arrays, DTYPES, sizes, storage)
-        for name in ["head", *(f"cell_{name}" for name in CELL_COUNTERS)]:
-            getattr(new, name)[:] = getattr(old, name)
-        copy_records(old, new, self._grids[0], self.settings.max_cells, moves)
-        while not copy_lists(old, new, moves):
-            larger = storage.create("list_table", np.uint64, 2 * len(new.list_table))
-            new = new._replace(list_table=larger)
-        refill_seq_map(new.head, views_of(new.records, new.ends), new.map_record)
-        new.head[TABLE_SIZE], new.head[MAP_SIZE] = len(new.list_table), len(new.map_record)
-        new.head[FREE:] = 0
-        return GI2(self.settings, storage, new)
+        arrays = at_once(self._copied(horizon, storage, _ALL))
+        take_counters(arrays, self._arrays)
+        return type(self)(self.settings, storage, arrays)
+
+    def _copied(self, horizon: int, storage: Storage, n: int) -> Generator[None, None, GI2Arrays]:
+        return copied(lambda: self._arrays, self._grids[0], self.settings.max_cells, horizon, storage, n)
 
     def moved(self, storage: Storage) -> GI2:
         """Return the same index with its storage under another name."""
@@ -237,7 +225,7 @@ class GI2:
             refilled = self._storage.create("map_record", np.uint32, size)
             self._arrays = arrays = self._arrays._replace(map_record=refilled)
             head[MAP_SIZE] = size
-            refill_seq_map(head, views_of(arrays.records, arrays.ends), refilled)
+            refill_seq_map(views_of(arrays.records, arrays.ends), refilled, 0, int(head[N_RECORDS]))
 
     def _make_capacity_for_postings(self) -> None:
         arrays = self._arrays

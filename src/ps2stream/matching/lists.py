@@ -122,6 +122,17 @@ def next_slot(table: UInt64s, stored: np.uint64, slot: int) -> int:
 
 
 @kernel
+def next_key(table: UInt64s, slot: int) -> np.uint64:
+    """Return the key of the first entry from a slot on, 0 if there is none."""
+    while slot < len(table) // 2:
+        if table[2 * slot] != np.uint64(0):
+            key: np.uint64 = table[2 * slot] & _KEY
+            return key
+        slot += 1
+    return np.uint64(0)
+
+
+@kernel
 def move_lists(head: Int64s, old: UInt64s, table: UInt64s) -> bool:
     """Move the lists that are not empty into an empty table; False if they do not fit."""
     last = len(table) // 2 - 1

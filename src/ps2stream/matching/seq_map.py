@@ -11,7 +11,6 @@ import numpy as np
 
 from ps2stream.arrays import Int64s, UInt32s
 from ps2stream.kernels import kernel, prefetch, signed
-from ps2stream.matching.layout import N_RECORDS
 from ps2stream.matching.records import Records, is_gone, next_record, seqs_at
 from ps2stream.model.space import mix
 
@@ -92,15 +91,15 @@ def find_records(map_record: UInt32s, records: Records, seqs: Int64s) -> Int64s:
 
 
 @kernel
-def refill_seq_map(head: Int64s, records: Records, map_record: UInt32s) -> None:
-    """Enter every subscription into an empty map.
+def refill_seq_map(records: Records, map_record: UInt32s, record: int, n: int) -> int:
+    """Enter ``n`` records into a map that began empty; return where the next record lies.
 
     Each is there once, so any free slot will do and no other record has to be looked at.
     """
     bits = _position_bits(records)
-    ahead = record = 0
-    for number in range(head[N_RECORDS] + _AHEAD):
-        if number < head[N_RECORDS]:
+    ahead = record
+    for number in range(n + _AHEAD):
+        if number < n:
             if not is_gone(records, ahead):
                 prefetch_seq(map_record, seqs_at(records, ahead)[0])
             ahead = next_record(records.words, ahead)
@@ -115,3 +114,4 @@ def refill_seq_map(head: Int64s, records: Records, map_record: UInt32s) -> None:
                     slot = 0
             map_record[slot] = (signed(hashed) & ((1 << (32 - bits)) - 1)) << bits | (record + 1)
         record = next_record(records.words, record)
+    return record

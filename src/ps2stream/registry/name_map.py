@@ -75,16 +75,14 @@ def refill(old: Int64s, slots: Int64s) -> None:
 
 
 @kernel
-def enter(arrays: NameArrays, seqs: Int64s, spans: Spans) -> int:
-    """Name seqs, for which there is capacity; return how many had their name before."""
+def enter(arrays: NameArrays, seqs: Int64s, spans: Spans) -> None:
+    """Name seqs, for which there is capacity; those that have a name keep it."""
     head, slots, ids = arrays.head, arrays.slots, arrays.ids.view(np.uint8)
-    n_known = 0
     for i in range(len(seqs)):
         if i + _AHEAD < len(seqs):
             prefetch(slots, 2 * _home(slots, seqs[i + _AHEAD]))
         slot = _find(slots, seqs[i])
         if slots[2 * slot + 1] != 0:
-            n_known += 1
             continue
         start, stop = signed(spans.offsets[i]), signed(spans.offsets[i + 1])
         n_words = _words(stop - start)
@@ -98,7 +96,6 @@ def enter(arrays: NameArrays, seqs: Int64s, spans: Spans) -> int:
         slots[2 * slot] = seqs[i]
         slots[2 * slot + 1] = (word + 1) << _LENGTH_BITS | (stop - start)
         head[N_NAMES] += 1
-    return n_known
 
 
 @kernel

@@ -50,15 +50,17 @@ class Names:
         return sum(array.nbytes for array in self._arrays)
 
     def enter(self, seqs: Int64s, ids: pa.Array) -> None:
-        """Learn names. One that is known stays, also if it was about to be forgotten."""
+        """Learn names; one that is known stays."""
         spans = spans_of(ids)
         n_words = int(np.sum((np.diff(spans.offsets) + 7) // 8))
         self._reserve(len(seqs), n_words)
-        if enter(self._arrays, frozen(seqs), spans):
-            self._have_not_ended(seqs)
+        enter(self._arrays, frozen(seqs), spans)
 
     def end(self, seqs: Int64s, seq_to: Int64s) -> None:
-        """Forget names later: when no publication can come that lies before the ends of all of these."""
+        """Forget names later: when no publication can come that lies before the ends of all of these.
+
+        An end is for good: nobody comes back after it.
+        """
         if len(seqs):
             self._ended.append(_Ended(int(seq_to.max()), seqs))
 
@@ -68,9 +70,8 @@ class Names:
             leave(self._arrays, frozen(self._ended.popleft().seqs))
 
     def drop(self, seqs: Int64s) -> None:
-        """Forget names at once; those that are not known do no harm."""
+        """Forget names at once; they may come back. Those that are not known do no harm."""
         leave(self._arrays, frozen(seqs))
-        self._have_not_ended(seqs)  # they may come back
 
     def ids(self, seqs: Int64s) -> pa.Array:
         """Name the subscriptions of seqs."""
@@ -78,9 +79,6 @@ class Names:
         if named[2] < 0:
             raise StateError("a worker matched a subscription whose name it does not know")
         return string_array(*named)
-
-    def _have_not_ended(self, seqs: Int64s) -> None:
-        self._ended = deque(each._replace(seqs=each.seqs[~np.isin(each.seqs, seqs)]) for each in self._ended)
 
     def _reserve(self, n_names: int, n_words: int) -> None:
         arrays = self._arrays

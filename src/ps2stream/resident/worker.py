@@ -18,8 +18,8 @@ import pyarrow as pa
 from ps2stream.arrays import Int64s, frozen
 from ps2stream.arrow import large_lists, ragged_of, taken
 from ps2stream.config import Settings
-from ps2stream.matching.contract import OWNED_BEFORE, OWNED_NOW
-from ps2stream.matching.index import GI2
+from ps2stream.matching.contract import FOREVER, OWNED_BEFORE, OWNED_NOW
+from ps2stream.matching.steady import SteadyGI2
 from ps2stream.model.schemas import BEFORE_ALL_SEQS
 from ps2stream.registry.names import Names
 from ps2stream.registry.segments import BEGIN, DROP, END, MOVE, changes, rows_of, subscriptions_of
@@ -49,7 +49,7 @@ class ResidentWorker:
         self.worker_id = worker_id
         self._settings = settings
         self._read_plan = read_plan
-        self._workers: dict[int, Worker[GI2]] = {}  # by generation
+        self._workers: dict[int, Worker[SteadyGI2]] = {}  # by generation
         self._leaving: list[tuple[int, int]] = []  # generations that end, and beyond which position
         self._dropping: list[_Dropping] = []
         self._names = Names()
@@ -59,12 +59,12 @@ class ResidentWorker:
         self.n_updates = 0
 
     @property
-    def newest(self) -> Worker[GI2]:
+    def newest(self) -> Worker[SteadyGI2]:
         """Return the worker of the newest generation of plans."""
         return self._workers[self._newest]
 
     @property
-    def workers(self) -> list[Worker[GI2]]:
+    def workers(self) -> list[Worker[SteadyGI2]]:
         return list(self._workers.values())
 
     def follow(self, entry: Entry) -> None:
@@ -72,7 +72,7 @@ class ResidentWorker:
         for number, place in enumerate(entry.routing.parts):
             if entry.generation - number not in self._workers:
                 settings = self._settings.index_settings(self._read_plan(place))
-                index = GI2.create(settings)
+                index = SteadyGI2.create(settings)
                 self._workers[entry.generation - number] = Worker(self.worker_id, index)
         self._newest = entry.generation
         self._end_leaving(entry.segment)
@@ -116,20 +116,22 @@ class ResidentWorker:
             self._leaving.remove((since, generation))
             self._workers.pop(generation, None)
         self._names.forget(horizon)
-        if horizon > self._compact_beyond:
-            self._compact(horizon)
+        self._compact(horizon)
 
     def _compact(self, horizon: int) -> None:
-        """Leave out what ended by the horizon, where that is much.
+        """Leave out what ended by the horizon, where that is much: a piece at a time, for publications wait.
 
         What ended beyond it may be much, too. It would be copied again and again: so not before all that has
         ended by now can go.
         """
-        due = [worker for worker in self.workers if worker.index.should_compact()]
-        for worker in due:
-            worker.index = worker.index.compacted(horizon)
-        if due:
-            self._compact_beyond = self.applied
+        for worker in self.workers:
+            worker.index.go_on_compacting()
+        if horizon <= self._compact_beyond:
+            return
+        for worker in self.workers:
+            if worker.index.should_compact() and not worker.index.is_compacting:
+                worker.index.begin_compaction(horizon)
+                self._compact_beyond = self.applied
 
     def _apply(self, entry: Entry, rows: Int64s) -> None:
         segment = entry.segment
@@ -177,8 +179,10 @@ class ResidentWorker:
             chosen = rows[change == kind]
             if len(chosen):
                 self._names.enter(seqs[chosen], taken(segment.column("id"), chosen))
-        ends = rows[change == END]
-        self._names.end(seqs[ends], segment.column("seq_to").to_numpy()[ends])
+        # Of a snapshot, some that begin here have ended already.
+        seq_to = segment.column("seq_to").to_numpy()
+        ended = rows[(change != DROP) & (seq_to[rows] != FOREVER)]
+        self._names.end(seqs[ended], seq_to[ended])
 
 
 def _marked(packet: pa.RecordBatch, mark: int) -> pa.RecordBatch:

@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 from ps2stream.matching.contract import IndexCounts
-from ps2stream.matching.index import GI2
+from ps2stream.matching.steady import SteadyGI2
 from ps2stream.metrics.recorder import Recorder
 from ps2stream.model.schemas import BEFORE_ALL_SEQS
 from ps2stream.resident.committing import Commits
@@ -52,7 +52,7 @@ class WorkerLoop:
         self._n_reports = 0
         self._worked: dict[str, int] = {}
         self._role.follow(self._tail.snapshot)
-        self._counted: tuple[Worker[GI2], CellCounters] | None = None
+        self._counted: tuple[Worker[SteadyGI2], CellCounters] | None = None
         note = note_from_bytes(WorkerNote, wire.notes(WORKER).get(number))
         self._next, self._horizons = note.routed, dict(note.horizons)
         self._committed = note.routed
