@@ -101,8 +101,8 @@ def offsets_of(column: pa.Array) -> Array:
     kind = np.int64 if column.type.id in _LARGE else np.int32
     if len(column) == 0:
         return frozen(np.zeros(1, kind))
-    offsets: Array = np.frombuffer(column.buffers()[1], kind)
-    return offsets[column.offset : column.offset + len(column) + 1]
+    # Read-only whoever owns the buffer: to numba a writeable array is of another kind.
+    return _view(column.buffers()[1], kind, len(column) + 1, np.dtype(kind).itemsize * column.offset)
 
 
 def views_of(lists: pa.Array) -> Ragged:
@@ -232,7 +232,7 @@ def raw_spans_of(strings: pa.Array) -> Spans:
     _offset_type(strings)
     bytes_of = strings.buffers()[2]
     data = np.empty(0, np.uint8) if bytes_of is None else np.frombuffer(bytes_of, np.uint8)
-    return Spans(frozen(data), frozen(offsets_of(strings)))
+    return Spans(frozen(data), offsets_of(strings))
 
 
 def _offset_type(strings: pa.Array) -> type[np.signedinteger]:

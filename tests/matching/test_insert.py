@@ -2,6 +2,7 @@
 
 import random
 from collections.abc import Iterable
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -21,7 +22,7 @@ from matching.scan import (
     random_subscriptions,
 )
 from ps2stream.arrays import MappedStorage, frozen
-from ps2stream.matching.contract import IndexSettings, Subscriptions
+from ps2stream.matching.contract import FOREVER, IndexSettings, Subscriptions
 from ps2stream.matching.index import GI2
 from ps2stream.matching.posting import FILTER_WORDS, STEPS, fill_filter, fingerprint_of, quantise
 from ps2stream.matching.probe import holds
@@ -303,3 +304,13 @@ def test_holds_looks_at_its_own_range_only(inside: set[int], data: st.DataObject
     asked = data.draw(st.one_of(terms, st.sampled_from(row.tolist()) if len(row) else terms))
     start = len(before)
     assert holds(row, start, start + len(inside), np.uint64(asked)) == (asked in inside)
+
+
+def test_what_has_ended_before_it_comes_counts_as_ended() -> None:
+    stored = [Stored(seq, Region(0, 0, 1, 1), ((TERMS[0],),), seq_to=50 + seq) for seq in range(1, 5)]
+    index, ended = GI2.create(CHOSEN), built(CHOSEN, [replace(each, seq_to=FOREVER) for each in stored])
+    index.insert(columns_of(stored))
+    end(ended, {each.seq_from: each.seq_to for each in stored})
+    assert (index.counts().n_subscriptions, index.counts().n_ended) == (0, 4)
+    for name, counted in ended.cell_counters().items():
+        np.testing.assert_array_equal(index.cell_counters()[name], counted, err_msg=name)

@@ -49,7 +49,8 @@ class _Pair:
             case "town":
                 self._insert([_in_town(rng, self.seq + 2 * i) for i in range(rng.choice((3, 30)))])
             case "again":
-                self.index.insert(columns_of(self._some(4)))
+                known = list(scan.stored.values())
+                self.index.insert(columns_of(rng.sample(known, min(4, len(known)))))
             case "back":
                 gone = self._some(3)
                 self._drop(gone)
@@ -176,6 +177,37 @@ def test_it_ends_though_more_comes_with_every_piece_than_a_piece_does(
         seq, n_pieces = seq + 10, n_pieces + 1
         assert n_pieces < 200
     assert index.counts().n_subscriptions == seq - 1
+
+
+def test_what_the_copy_leaves_out_is_not_begun_anew_by_being_inserted_again() -> None:
+    rng = random.Random(3)
+    stored = [_in_town(rng, seq) for seq in range(1, 21)]
+    index = SteadyGI2.create(SETTINGS)
+    index.insert(columns_of(stored))
+    end(index, {each.seq_from: 100 for each in stored[:10]})
+    index.begin_compaction(200, at_once=5)
+    index.insert(columns_of(stored))
+    while index.is_compacting:
+        index.go_on_compacting()
+    counts = index.counts()
+    assert (counts.n_subscriptions, counts.n_ended) == (10, 0)
+
+
+def test_many_changes_at_once_are_made_again_in_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("ps2stream.matching.steady._CHANGED_AT_ONCE", 10)
+    rng = random.Random(5)
+    index = SteadyGI2.create(SETTINGS)
+    index.begin_compaction(BEFORE_ALL_SEQS, at_once=10_000)
+    index.insert(columns_of([_in_town(rng, seq) for seq in range(1, 101)]))
+    end(index, dict.fromkeys(range(1, 31), 500))
+    drop(index, range(90, 101))
+    n_pieces = 0
+    while index.is_compacting:
+        assert index.counts().n_subscriptions == 59
+        index.go_on_compacting()
+        n_pieces += 1
+    assert n_pieces > 14
+    assert (index.counts().n_subscriptions, index.counts().n_ended) == (59, 30 + 11)
 
 
 def test_mapped_arrays_are_refused(tmp_path: Path) -> None:

@@ -120,6 +120,22 @@ def test_the_horizon_is_the_least_that_all_dispatchers_have_promised() -> None:
     assert loop._horizon == note(rig).horizons[0]
 
 
+def test_a_note_that_was_kept_back_moves_the_horizon_once_it_is_written() -> None:
+    rig = rig_of(is_exact=False)
+    rig.start(ME)
+    rig.settle()
+    loop: Any = rig.loops[ME]
+    before = loop._horizon
+    loop._wire._every_s = 1e9
+    rig.arrive(Topic.UPDATES, {"id": "b", "expression": "tea", "region": [-10, -10, 10, 10]})
+    for role in (RoleName(REGISTRAR), RoleName(DISPATCHER), ME):
+        rig.step(role)
+    assert (loop._wire.is_noted, loop._horizon) == (False, before)
+    loop._wire._every_s = 0
+    rig.step(ME)  # nothing to commit: the note goes before what comes next is asked for
+    assert loop._horizon == note(rig).horizons[0] > before
+
+
 def test_a_dispatcher_that_has_not_spoken_yet_may_send_anything() -> None:
     rig = rig_of()
     rig.config = replace(rig.config, settings=replace(rig.config.settings, n_dispatchers=2))

@@ -10,15 +10,20 @@ import pyarrow as pa
 from ps2stream.adjusting.controller import LoadController
 from ps2stream.adjusting.recent_sample import CellEvidence, RecentSample
 from ps2stream.adjusting.repartitioning import consider
+from ps2stream.arrays import frozen
 from ps2stream.balance.halves import divide_terms, merged_load
 from ps2stream.balance.ownership import Ownership
 from ps2stream.balance.selection import MovableCells, selector_named
 from ps2stream.config import Settings
 from ps2stream.engines.inline import InlineEngine
 from ps2stream.kernels import one_compiler
+from ps2stream.matching.contract import IndexSettings
+from ps2stream.matching.steady import SteadyGI2
 from ps2stream.model.schemas import EVENTS, PUBLISH, SUBSCRIBE, UNSUBSCRIBE
 from ps2stream.partitioning.load import STANDARD_COSTS
 from ps2stream.planning.first_plan import first_plan
+from ps2stream.registry.names import Names
+from ps2stream.registry.segments import MOVE, changes, rows_of, subscriptions_of
 from ps2stream.roles.worker_host import fetching
 from ps2stream.sinks.parquet import write_matches_to
 from ps2stream.sinks.partitions import partitions_of
@@ -29,6 +34,13 @@ _EVENTS = [
     {"seq": 2, "op": SUBSCRIBE, "id": "b", "expression": "warm OR kernel", **_WORLD},
     {"seq": 3, "op": PUBLISH, "id": "p", "lat": 0.0, "lon": 0.0, "text": "a warm kernel, crème"},
     {"seq": 4, "op": UNSUBSCRIBE, "id": "a"},
+    {"seq": 5, "op": PUBLISH, "id": "beyond the pole", "lat": 91.0, "lon": 0.0, "text": ""},
+]
+#: More than new arrays and tables have capacity for: they grow.
+_N_MORE = 3_000
+_MORE = [
+    {"seq": 6 + n, "op": SUBSCRIBE, "id": str(n), "expression": f"kernel{n}", **_WORLD}
+    for n in range(_N_MORE)
 ]
 
 
@@ -37,7 +49,7 @@ def warm() -> None:
 
     The kinds of arrays must be those of real use: a kernel is compiled for each kind apart.
     """
-    events = pa.RecordBatch.from_pylist(_EVENTS, schema=EVENTS)
+    events = pa.RecordBatch.from_pylist(_EVENTS + _MORE, schema=EVENTS)
     settings = Settings(n_workers=2, n_dispatchers=1)
     with one_compiler():
         controller = LoadController(settings)
@@ -68,10 +80,28 @@ def _adjust(engine: InlineEngine, recent: RecentSample) -> None:
     for worker in engine.workers:
         worker.update(rows)
         worker.index = worker.index.counted_in(plan.grid)
+    _reside(rows, engine.settings.index_settings(plan))
     live = registrar.some_live(1, np.random.default_rng(0), fetch)
     considered = consider(recent.sample(live, 1), registrar.plan, engine.settings)
     registrar.switch(considered.plan)
     registrar.unite(fetch)
+
+
+def _reside(rows: pa.RecordBatch, settings: IndexSettings) -> None:
+    """Do what only resident workers do: name subscriptions themselves, and compact while they match."""
+    moved = subscriptions_of(changes(rows, MOVE))
+    index = SteadyGI2.create(settings)
+    index.begin_compaction(0)
+    index.insert(moved, frozen(rows_of(changes(rows, MOVE), 0)))
+    index.insert(moved)
+    index.end(moved.seq_from, moved.seq_from)
+    while index.is_compacting:
+        index.go_on_compacting()
+    names, seqs = Names(), np.arange(_N_MORE)
+    names.enter(seqs, pa.array(map(str, seqs), pa.string()))
+    names.ids(seqs)
+    names.end(seqs, seqs)
+    names.forget(len(seqs))
 
 
 if __name__ == "__main__":

@@ -10,6 +10,7 @@ from typing import Self
 import numpy as np
 
 from ps2stream.arrays import (
+    Flags,
     HeapStorage,
     Int64s,
     MappedStorage,
@@ -52,7 +53,7 @@ from ps2stream.matching.layout import (
 from ps2stream.matching.lists import move_lists
 from ps2stream.matching.probe import probe
 from ps2stream.matching.records import n_words_of, needed_for, unpack, views_of
-from ps2stream.matching.seq_map import find_records, is_map_full, map_size, refill_seq_map
+from ps2stream.matching.seq_map import are_there, find_records, is_map_full, map_size, refill_seq_map
 from ps2stream.model.space import Grid
 
 #: Capacity for matches grows up to this many.
@@ -209,6 +210,10 @@ class GI2:
         first = LEVELS + FINER_LEVELS
         levels = self._arrays.head[first : first + self.settings.grid.bits + 1]
         return [int(level) for level in np.flatnonzero(levels)]
+
+    def _are_stored(self, seqs: Int64s) -> Flags:
+        arrays = self._arrays
+        return are_there(arrays.map_record, views_of(arrays.records, arrays.ends), seqs)
 
     def _reserve(self, subs: Subscriptions, rows: Int64s) -> None:
         """Make capacity for everything but postings and lists, whose number is not known yet."""

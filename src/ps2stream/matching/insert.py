@@ -139,9 +139,11 @@ def insert(
         head[N_WORDS] = write_record(records, record, subs, row)
         if subs.seq_to[row] != FOREVER:
             set_end(head, records, record, subs.seq_to[row])
+            head[N_ENDED] += 1
+        else:
+            count_in_cells(cells, counters, records, record, 1)
         set_record(arrays.map_record, records, at, subs.seq_from[row], record)
         head[N_RECORDS] += 1
-        count_in_cells(cells, counters, records, record, 1)
         head[LAST_RECORD] = record
         head[PENDING] = 1
         if not _post_last(lists, records, grid, limits, scratch):

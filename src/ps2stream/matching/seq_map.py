@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ps2stream.arrays import Int64s, UInt32s
+from ps2stream.arrays import Flags, Int64s, UInt32s
 from ps2stream.kernels import kernel, prefetch, signed
 from ps2stream.matching.records import Records, is_gone, next_record, seqs_at
 from ps2stream.model.space import mix
@@ -88,6 +88,15 @@ def find_records(map_record: UInt32s, records: Records, seqs: Int64s) -> Int64s:
             found[n] = record
             n += 1
     return found[:n]
+
+
+@kernel
+def are_there(map_record: UInt32s, records: Records, seqs: Int64s) -> Flags:
+    """Say of each subscription whether it is stored here."""
+    found = np.empty(len(seqs), np.bool_)
+    for i in range(len(seqs)):
+        found[i] = map_record[find_seq(map_record, records, seqs[i])] != 0
+    return found
 
 
 @kernel

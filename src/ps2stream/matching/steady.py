@@ -11,7 +11,9 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
-from ps2stream.arrays import HeapStorage, Int64s, Storage
+import numpy as np
+
+from ps2stream.arrays import HeapStorage, Int64s, Storage, frozen
 from ps2stream.matching.contract import IndexSettings, Subscriptions
 from ps2stream.matching.copying import take_counters
 from ps2stream.matching.index import GI2
@@ -19,15 +21,19 @@ from ps2stream.matching.layout import GI2Arrays
 
 #: Records, or slots of a table, that a piece goes over: one or two milliseconds.
 _AT_ONCE = 1 << 15
-#: Subscriptions whose changes a piece makes again.
+#: Subscriptions whose changes a piece makes again; of more pieces than this twice as many, and so on: it
+#: ends, however many come.
 _CHANGED_AT_ONCE = 1000
+_PATIENCE = 16
 #: Longer than any list: none is divided while there is a copy on the way.
 _NEVER = 1 << 62
 
 
 class _Change(NamedTuple):
-    n_subscriptions: int
-    make: Callable[[GI2], object]
+    """A change of some of the rows that came with it."""
+
+    make: Callable[[GI2, slice], object]
+    rows: slice
 
 
 class SteadyGI2(GI2):
@@ -38,7 +44,6 @@ class SteadyGI2(GI2):
         assert isinstance(storage, HeapStorage), "a copy of mapped arrays needs files of its own"
         self._pieces: Iterator[None] | None = None
         self._changes: deque[_Change] = deque()
-        self._n_changed = 0  # since the last piece
 
     @property
     def is_compacting(self) -> bool:
@@ -56,35 +61,39 @@ class SteadyGI2(GI2):
             self._pieces = None
 
     def insert(self, subs: Subscriptions, rows: Int64s | None = None) -> None:
+        if self.is_compacting:
+            chosen = np.arange(len(subs.seq_from)) if rows is None else rows
+            # The copy may have left out what is still stored here: to insert that again changes nothing.
+            new = frozen(chosen[~self._are_stored(frozen(subs.seq_from[chosen]))])
+            self._note(len(new), lambda copy, some: copy.insert(subs, new[some]))
         super().insert(subs, rows)
-        self._note(len(subs.seq_from) if rows is None else len(rows), lambda copy: copy.insert(subs, rows))
 
     def end(self, seq_from: Int64s, seq_to: Int64s) -> int:
-        n_found = super().end(seq_from, seq_to)
-        self._note(len(seq_from), lambda copy: copy.end(seq_from, seq_to))
-        return n_found
+        self._note(len(seq_from), lambda copy, some: copy.end(seq_from[some], seq_to[some]))
+        return super().end(seq_from, seq_to)
 
     def drop(self, seq_from: Int64s) -> int:
-        n_found = super().drop(seq_from)
-        self._note(len(seq_from), lambda copy: copy.drop(seq_from))
-        return n_found
+        self._note(len(seq_from), lambda copy, some: copy.drop(seq_from[some]))
+        return super().drop(seq_from)
 
-    def _note(self, n: int, make: Callable[[GI2], object]) -> None:
-        if self._pieces is not None and n:
-            self._changes.append(_Change(n, make))
-            self._n_changed += n
+    def _note(self, n: int, make: Callable[[GI2, slice], object]) -> None:
+        if self.is_compacting:
+            firsts = range(0, n, _CHANGED_AT_ONCE)
+            self._changes.extend(
+                _Change(make, slice(each, min(each + _CHANGED_AT_ONCE, n))) for each in firsts
+            )
 
     def _compaction(self, horizon: int, at_once: int) -> Iterator[None]:
         arrays = yield from self._copied(horizon, self._storage, at_once)
         copy = GI2(self.settings, self._storage, arrays)
+        n_pieces = 0
         while self._changes:
-            # More than have come since: it ends, however many come.
-            n = max(_CHANGED_AT_ONCE, 2 * self._n_changed)
-            self._n_changed = 0
+            n = _CHANGED_AT_ONCE << n_pieces // _PATIENCE
             while self._changes and n > 0:
-                change = self._changes.popleft()
-                change.make(copy)
-                n -= change.n_subscriptions
+                make, rows = self._changes.popleft()
+                make(copy, rows)
+                n -= rows.stop - rows.start
+            n_pieces += 1
             if self._changes:
                 yield
         take_counters(copy._arrays, self._arrays)

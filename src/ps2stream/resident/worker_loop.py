@@ -65,8 +65,8 @@ class WorkerLoop:
         self._routed_before = (
             note.routed_before if note.run == config.run else wire.ends(Topic.ROUTED)[number]
         )
-        #: As the last commit has it: if this process dies, packets come again from there.
-        self._horizon = self._least_horizon()
+        #: As the last note has it: if this process dies, packets come again from there.
+        self._horizon = self._committed_horizon = self._least_horizon()
         self._waiting: deque[_Waiting] = deque()
         self._trimming = Trimming(wire, config.trim_s)
         wire.follow({LOG: self._tail.start, self._routed: self._next})
@@ -93,6 +93,8 @@ class WorkerLoop:
         if sends or self._next != before:
             self._commit(sends, appended)
         self._commits.settle(only_if_ended=not self._tail.is_stopped)
+        if self._wire.is_noted:
+            self._horizon = self._committed_horizon
         self._role.forget(self._horizon)
         self._trimming.when_due({self._routed: self._trimmable()})
         return not self._tail.is_stopped
@@ -173,9 +175,7 @@ class WorkerLoop:
         committed, horizon = self._next, self._least_horizon()
 
         def then(ago_s: float, offsets: Sequence[int]) -> None:
-            self._committed = committed
-            if self._wire.is_noted:
-                self._horizon = horizon
+            self._committed, self._committed_horizon = committed, horizon
             if appended:
                 times, counts = np.array(appended).T
                 at = time.time() - ago_s
