@@ -168,14 +168,16 @@ def _visibility(case: Case, stream: Stream, context: Context) -> Iterator[Row]:
 
 
 def _adjustment(case: Case, stream: Stream, context: Context) -> Iterator[Row]:
-    """Offer the same load while cells move all the time, and while none does."""
-    for is_moving in (True, False):
+    """Offer the same load while no cell moves, and while some do all the time."""
+    rate = 0.0
+    for is_moving in (False, True):
         given = stream.settings(n_workers=case["workers"], n_dispatchers=1)
         plan = stream.plan(given)
         if is_moving:
             given = stream.settings(n_workers=case["workers"], n_dispatchers=1, adjustment=_RESTLESS)
         with _started(stream, given, plan, context) as subject:
-            rest, rate = _saturated(subject, stream.mixed, case, context)
+            rest, own_rate = _saturated(subject, stream.mixed, case, context)
+            rate = rate or own_rate
             n_before = _n_adjustments(subject)
             row = subject.offer(rest.slice(0, int(rate * case["seconds"])), rate, context.seed)
             n_made = _n_adjustments(subject) - n_before
@@ -191,7 +193,7 @@ def _saturated(
 ) -> tuple[pa.RecordBatch, float]:
     """Return the events that are left after a look at the saturation, and half of that."""
     found = saturation_of(subject, events, case["warm_s"], context.seed)
-    return found.rest, found.tuples_per_s
+    return found.rest, _LOAD * found.tuples_per_s
 
 
 _MEASURES = {THROUGHPUT: _throughput, VISIBILITY: _visibility, ADJUSTMENT: _adjustment}

@@ -146,6 +146,11 @@ by 5 %. Users' topics keep the last of what was sent. Memory is that of the proc
 they share a part. Of the first half the maximum is taken from its second quarter on: indexes and topics fill
 first."""
 
+_PEAKS = """\
+A snapshot is written beside the one before, which goes once the new one is whole: a look at that moment sees
+both, and so it is with the memory of workers while cells move. Such peaks are in the maxima; what is between
+them is in the plot."""
+
 
 def page(rows: Sequence[Row]) -> Page:
     """Show sizes over time, and judge whether they grow."""
@@ -157,7 +162,7 @@ def page(rows: Sequence[Row]) -> Page:
         paper=_PAPER,
         ours=_OURS.format(**{name: rows[0][name] for name in ("subscriptions", "tuples_per_s", "seconds")})
         + "".join(left_out),
-        differs="",
+        differs=_PEAKS,
         tables=[table(growth, _GROWTH), table(summary, _SUMMARY)] if looks else [],
         drawings=[Drawing("sizes", "Memory and disk over time.", lambda canvas: _draw(canvas, looks))]
         if looks

@@ -2,7 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from ps2stream_bench.figures import realtime
 from ps2stream_bench.figures.realtime import ADJUSTMENT, THROUGHPUT, VISIBILITY, cases, page
+from ps2stream_bench.live.saturation import Saturation
 from ps2stream_bench.results import Row
 
 
@@ -68,3 +75,13 @@ def test_delays_are_judged_by_the_run_in_which_cells_move() -> None:
 def test_visibility_is_judged_by_its_worst_percent() -> None:
     (verdict,) = page(rows_of(VISIBILITY, {"visible_p50_ms": 5.0, "visible_p99_ms": 1500.0})).verdicts
     assert verdict.holds is False
+
+
+def test_visibility_and_delays_are_looked_at_under_half_of_the_saturation(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    rest = pa.record_batch({"seq": [7]})
+    monkeypatch.setattr(realtime, "saturation_of", lambda *_: Saturation(100.0, 150.0, rest))
+    (case,) = [each for each in cases("tiny") if each["mode"] == VISIBILITY]
+    anything: Any = type("Context", (), {"seed": 1})()
+    assert realtime._saturated(anything, rest, case, anything) == (rest, 50.0)
