@@ -177,6 +177,8 @@ class Rig:
     loops: dict[RoleName, Any] = field(default_factory=dict)
     n_deaths: int = 0
     n_runs: int = 0
+    #: Of each worker, where its packets ended when all events were read.
+    _to_read: list[int] | None = None
     #: Roles that stand still.
     stopped: set[RoleName] = field(default_factory=set)
     writers: Writers = field(default_factory=dict)
@@ -301,6 +303,7 @@ class Rig:
         """Step roles by chance, any number of times until all has passed them; each may die at a step."""
         dice = random.Random(f"{self.seed} {self.n_runs}")
         self.n_runs += 1
+        self._to_read = None
         for n_done in range(n_steps or _MOST_STEPS):
             if self.coming:
                 for _ in range(dice.choice((0, 0, 0, 0, 1, 2))):
@@ -390,24 +393,29 @@ class Rig:
         )
 
     def _is_read(self) -> bool:
-        """Say whether every role has noted that it has read all there is."""
+        """Say whether all events were read, and workers have noted that they are behind what came of them.
+
+        Dispatchers go on to tell workers how far they are, so that these need not be at the end all at once.
+        """
         updates = note_from_bytes(RegistrarNote, self.topics.notes(REGISTRAR).get(0)).updates
         done: dict[int, int] = {}
         for said in self.topics.notes(DISPATCHER).values():
             for partition, offset in note_from_bytes(DispatcherNote, said).publications.items():
                 done[partition] = max(offset, done.get(partition, 0))
+        are_events_read = updates == self.topics.end(Place(Topic.UPDATES)) and all(
+            done.get(number, 0) == self.topics.end(Place(Topic.PUBLICATIONS, number))
+            for number in range(self.topics.n_partitions[Topic.PUBLICATIONS])
+        )
+        if not are_events_read:
+            self._to_read = None
+            return False
+        workers = range(self.config.settings.n_workers)
+        if self._to_read is None:
+            self._to_read = [self.topics.end(Place(Topic.ROUTED, number)) for number in workers]
         routed = self.topics.notes(WORKER)
-        return (
-            updates == self.topics.end(Place(Topic.UPDATES))
-            and all(
-                done.get(number, 0) == self.topics.end(Place(Topic.PUBLICATIONS, number))
-                for number in range(self.topics.n_partitions[Topic.PUBLICATIONS])
-            )
-            and all(
-                note_from_bytes(WorkerNote, routed.get(number)).routed
-                == self.topics.end(Place(Topic.ROUTED, number))
-                for number in range(self.config.settings.n_workers)
-            )
+        return all(
+            note_from_bytes(WorkerNote, routed.get(number)).routed >= self._to_read[number]
+            for number in workers
         )
 
     def matches(self) -> list[tuple[str, int, str, int]]:
