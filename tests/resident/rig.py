@@ -51,6 +51,8 @@ THE_END = AFTER_ALL_SEQS - 2
 _AT_ONCE: dict[str, int] = {Topic.UPDATES: 2, Topic.PUBLICATIONS: 2, Topic.LOG: 2, Topic.ROUTED: 4}
 #: No log of these tests takes so many.
 _MOST_STEPS = 50_000
+#: Steps of a worker alone.
+_MOST_TO_CATCH_UP = 100
 #: Where ten roles die again and again, all of them are seldom done at once: so long they go on dying at most.
 _MOST_DYING = 5_000
 
@@ -177,8 +179,6 @@ class Rig:
     loops: dict[RoleName, Any] = field(default_factory=dict)
     n_deaths: int = 0
     n_runs: int = 0
-    #: Of each worker, where its packets ended when all events were read.
-    _to_read: list[int] | None = None
     #: Roles that stand still.
     stopped: set[RoleName] = field(default_factory=set)
     writers: Writers = field(default_factory=dict)
@@ -303,7 +303,6 @@ class Rig:
         """Step roles by chance, any number of times until all has passed them; each may die at a step."""
         dice = random.Random(f"{self.seed} {self.n_runs}")
         self.n_runs += 1
-        self._to_read = None
         for n_done in range(n_steps or _MOST_STEPS):
             if self.coming:
                 for _ in range(dice.choice((0, 0, 0, 0, 1, 2))):
@@ -393,9 +392,10 @@ class Rig:
         )
 
     def _is_read(self) -> bool:
-        """Say whether all events were read, and workers have noted that they are behind what came of them.
+        """Say whether every role has noted that it has read all there is.
 
-        Dispatchers go on to tell workers how far they are, so that these need not be at the end all at once.
+        Dispatchers go on to tell workers how far they are, so these would be at the end all at once by luck
+        alone: when all events are read, workers are stepped while nobody else is.
         """
         updates = note_from_bytes(RegistrarNote, self.topics.notes(REGISTRAR).get(0)).updates
         done: dict[int, int] = {}
@@ -406,17 +406,19 @@ class Rig:
             done.get(number, 0) == self.topics.end(Place(Topic.PUBLICATIONS, number))
             for number in range(self.topics.n_partitions[Topic.PUBLICATIONS])
         )
-        if not are_events_read:
-            self._to_read = None
-            return False
-        workers = range(self.config.settings.n_workers)
-        if self._to_read is None:
-            self._to_read = [self.topics.end(Place(Topic.ROUTED, number)) for number in workers]
-        routed = self.topics.notes(WORKER)
-        return all(
-            note_from_bytes(WorkerNote, routed.get(number)).routed >= self._to_read[number]
-            for number in workers
-        )
+        return are_events_read and all(self._catches_up(role) for role in self.roles if role.kind == WORKER)
+
+    def _catches_up(self, worker: RoleName) -> bool:
+        """Step a worker until it has noted all its packets, if it is there and gets so far."""
+        place = Place(Topic.ROUTED, worker.number)
+        for _ in range(_MOST_TO_CATCH_UP):
+            note = self.topics.notes(WORKER).get(worker.number)
+            if note_from_bytes(WorkerNote, note).routed == self.topics.end(place):
+                return True
+            if worker in self.stopped or worker not in self.loops:
+                return False
+            self.step(worker)
+        return False
 
     def matches(self) -> list[tuple[str, int, str, int]]:
         """Return what was delivered, in the order of partitions."""
