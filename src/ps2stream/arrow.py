@@ -206,10 +206,10 @@ def nested_of(lists: pa.Array) -> Nested:
 
 def _offsets_of(lists: pa.Array) -> tuple[Int64s, pa.Array]:
     """Return the offsets of lists and what they hold."""
-    n, values = len(lists), lists.values
-    if n == 0:
+    values = lists.values
+    if len(lists) == 0:
         return _NO_LISTS, values[:0]
-    offsets = _view(lists.buffers()[1], np.int64, n + 1, 8 * lists.offset)
+    offsets = offsets_of(lists)
     first, last = int(offsets[0]), int(offsets[-1])
     if first == 0 and last == len(values):
         return offsets, values

@@ -89,10 +89,11 @@ def _adjust(engine: InlineEngine, recent: RecentSample) -> None:
 
 def _reside(rows: pa.RecordBatch, settings: IndexSettings) -> None:
     """Do what only resident workers do: name subscriptions themselves, and compact while they match."""
-    moved = subscriptions_of(changes(rows, MOVE))
+    moves = changes(rows, MOVE)
+    moved = subscriptions_of(moves)
     index = SteadyGI2.create(settings)
     index.begin_compaction(0)
-    index.insert(moved, frozen(rows_of(changes(rows, MOVE), 0)))
+    index.insert(moved, frozen(rows_of(moves, 0)))
     index.insert(moved)
     index.end(moved.seq_from, moved.seq_from)
     while index.is_compacting:
